@@ -5,6 +5,7 @@ import siltstone as st
 from siltstone import spark as ss
 from siltstone.spark import queries
 from siltstone.spark.conditions import Meaning
+from siltstone.spark.parallelism import packed
 from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.queries import parse
 
@@ -197,11 +198,24 @@ def test_partitions_and_columns_that_a_statement_does_not_need_are_not_read(spar
     assert ss.sql(spark, "SELECT count(*) FROM shop.a WHERE dt = 'd1'").rdd.getNumPartitions() == 1
 
 
-def test_splits_share_tasks_by_their_bytes(spark, shop):
-    frame = ss.read(spark, "shop.a")
-    assert frame.rdd.getNumPartitions() == 2  # three partitions of small files, two slots
-    one = ss.read(spark, "shop.a", options={"source.split.open-file-cost": "200 mb"})
-    assert one.rdd.getNumPartitions() == 3
+def test_splits_share_tasks_by_their_bytes():
+    """Each split was a task: 2,000 small ones took two minutes."""
+    from types import SimpleNamespace as Fake
+
+    mb = 1 << 20
+
+    def tasks(sizes, slots, **options):
+        table = Fake(options={key.replace("__", ".").replace("_", "-"): value for key, value in options.items()})
+        groups = packed(table, [Fake(bytes=size * mb, files=["f"]) for size in sizes], slots)
+        assert [split.bytes // mb for group in groups for split in group] == list(sizes)
+        return [len(group) for group in groups]
+
+    assert tasks([0] * 64, 2) == [32, 32]  # 4 MB for each file that is opened, 128 MB a task
+    assert tasks([0] * 8, 2) == [4, 4]  # no fewer tasks than slots
+    assert tasks([0] * 8, None) == [8]
+    assert tasks([300, 1, 1, 300], 2) == [1, 2, 1]
+    assert tasks([0] * 8, None, source__split__open_file_cost="64 mb") == [2, 2, 2, 2]
+    assert packed(Fake(options={}), [], 2) == []
 
 
 def test_a_frame_stays_at_the_version_that_was_the_latest(spark, lake, shop):

@@ -167,7 +167,8 @@ def test_tables_are_made_like_others_and_from_queries(cat, sql, orders):
 
 
 def test_rows_are_inserted_as_spark_stores_them(sql, orders):
-    sql("INSERT INTO shop.orders SELECT 'c', 1, 5L, 'n' UNION ALL SELECT 'c', 2, 6.7, 8")
+    sql("INSERT INTO shop.orders VALUES ('c', 1, 5L, 'n')")
+    sql("INSERT INTO shop.orders SELECT 'c', 2, 6.7, 8")
     assert rows(orders)[-2:] == [("c", 1, 5, "n"), ("c", 2, 6, "8")]
     sql("INSERT INTO shop.orders (id, dt) SELECT id + 10, dt FROM shop.orders WHERE dt = 'c'")
     assert rows(orders)[-2:] == [("c", 11, None, None), ("c", 12, None, None)]
@@ -241,7 +242,7 @@ def test_a_merge_updates_deletes_and_inserts_in_one_commit(spark, sql, orders, r
     before = orders.snapshot().id
     sql("""MERGE INTO shop.orders AS t USING src AS s ON t.dt = s.dt AND t.id = s.id
         WHEN MATCHED AND s.v < 0 THEN DELETE
-        WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = t.v + s.v, t.s = s.s
+        WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = CASE WHEN s.v > 0 THEN t.v + s.v END, t.s = s.s
         WHEN NOT MATCHED AND v > 0 THEN INSERT *
         WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = concat(s, '!')""")
     assert rows(orders) == [("a", 1, 110, "u"), ("b", 1, 10, "x"), ("b", 2, 20, "x!"), ("c", 5, 50, "new")]

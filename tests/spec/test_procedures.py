@@ -83,7 +83,8 @@ def test_compaction_by_call_compacts(cat):
 
 def test_every_procedure_has_words_of_its_own():
     for procedure in PROCEDURES.values():
-        assert procedure.run.__doc__ and procedure.arguments[0].name == "table", procedure.name
+        assert procedure.run.__doc__, procedure.name
+        assert procedure.whole or procedure.arguments[0].name == "table", procedure.name
 
 
 def test_partition_texts():
@@ -265,3 +266,61 @@ def test_a_tag_from_a_time_is_told_as_java_tells_it(cat):
     result = called(cat, f"CALL sys.create_tag_from_timestamp(table => 'db.t', tag => 'x', timestamp => {at})")
     assert result.rows == [("x", 1, at, "null")]
     assert called(cat, f"CALL sys.create_tag_from_timestamp('db.t', 'y', {at + 1})").rows[0][:2] == ("y", 2)
+
+
+def test_consumers_are_reset_and_cleared(cat, make):
+    t = make({"id": "INT"}, name="c")
+    t.append([{"id": 1}])
+    for name in ("one", "two", "three"):
+        assert called(cat, f"CALL sys.reset_consumer('db.c', '{name}', 1)").rows == [(True,)]
+    called(cat, "CALL sys.clear_consumers(table => 'db.c', includingConsumers => 't.*', excludingConsumers => 'three')")
+    assert [c.id for c in t.consumers.list()] == ["one", "three"]
+    called(cat, "CALL sys.reset_consumer(table => 'db.c', consumerId => 'one')")
+    called(cat, "CALL sys.clear_consumers(table => 'db.c')")
+    assert t.consumers.list() == []
+    with pytest.raises(e.InvalidArgument, match="regular expression"):
+        called(cat, "CALL sys.clear_consumers(table => 'db.c', includingConsumers => '(')")
+
+
+def test_partitions_expire_by_name_of_their_time(cat, make):
+    t = make({"dt": "STRING", "id": "INT"}, partition_by=["dt"], name="p")
+    t.append([{"dt": d, "id": 1} for d in ("2020-01-01", "2020-01-02", "2999-01-01")])
+    call = (
+        "CALL sys.expire_partitions(table => 'db.p', expiration_time => '1 d', timestamp_formatter => 'yyyy-MM-dd'{})"
+    )
+    assert len(called(cat, call.format(", max_expires => 1")).rows) == 1
+    assert len(called(cat, call.format("")).rows) == 1
+    assert called(cat, call.format("")).rows == [("No expired partitions.",)]
+    assert t.scan(["dt"]).to_arrow().column(0).to_pylist() == ["2999-01-01"]
+
+
+def test_a_table_goes_back_to_a_watermark(cat, make):
+    t = make({"id": "INT"}, name="w")
+    for i, watermark in enumerate((10, 20, 30)):
+        with t.writer() as w:
+            w.write([{"id": i}])
+            w.commit(watermark=watermark)
+    assert called(cat, "CALL sys.rollback_to_watermark('db.w', 25)").rows == [(3, 2)]
+    with pytest.raises(e.SnapshotNotFound, match="watermark"):
+        called(cat, "CALL sys.rollback_to_watermark('db.w', 5)")
+
+
+def test_all_tables_of_databases_are_compacted(cat, make):
+    keyed = [make({"id": "INT"}, primary_key=["id"], name=n, bucket=1, write_only="true") for n in ("a", "b", "other")]
+    for t in keyed:
+        for _ in range(2):
+            t.append([{"id": 1}])
+    call = "CALL sys.compact_database(including_databases => 'd.*', including_tables => {}, excluding_tables => 'db.b')"
+    asked = parse_call(call.format("'db[.][ab]'"))
+    found = run_call(asked, cat.table, tables=cat.tables, databases=cat.databases)
+    assert found.rows == [("Success: 1 tables were compacted.",)]
+    assert [len(t.files()) for t in keyed] == [1, 2, 2]
+    with pytest.raises(e.InvalidArgument, match="no catalog"):
+        called(cat, "CALL sys.compact_database()")
+
+
+def test_procedures_without_a_meaning_are_refused_with_what_to_do(cat):
+    for name, says in (("migrate_table", "siltstone.spark.write"), ("repair", "directories"), ("copy", "LIKE")):
+        with pytest.raises(e.UnsupportedFeature, match=f"sys.{name}") as raised:
+            called(cat, f"CALL sys.{name}(table => 'db.t')")
+        assert says in raised.value.hint

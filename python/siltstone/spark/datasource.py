@@ -188,7 +188,9 @@ class SiltstoneSource(DataSource):
         table = writable(self._table())
         refuse_wall_clocks(schema, table)
         refuse_dynamic_buckets(table)
-        return StreamWriter(table, overwrite_target("full") if overwrite else None, self._options().get("row-kind"))
+        options = self._options()
+        named = name_in_catalog(options["path"], options.get("warehouse"))
+        return StreamWriter(table, overwrite_target("full") if overwrite else None, options.get("row-kind"), named)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001  # Spark's signature
         """A writer; an option says what an overwrite replaces."""

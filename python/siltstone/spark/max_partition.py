@@ -37,7 +37,7 @@ def _literal(table: Table) -> str:
         raise InvalidArgument(f"max_pt: {table.name} has no partitions", context={"table": table.name})
     first = table.partition_by[0]
     found = table.inspect("partitions", ["partition"], "record_count > 0").to_arrow().column(0).to_pylist()
-    values = [name.partition("/")[0].removeprefix(f"{first}=") for name in found]
+    values: list[str] = [name.partition("/")[0].removeprefix(f"{first}=") for name in found]
     if not values:
         return "NULL"
     if pa.types.is_integer(table.schema.field(first).type):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
-def merge_schema(schema: StructType, table: Table) -> Table:
-    """Give a table the columns, and the wider types, of a frame; the table as it is then."""
+def merge_schema(schema: StructType, table: Table) -> None:
+    """Give a table the columns, and the wider types, of a frame."""
     from siltstone.spark.types import spark_schema
 
     known = {field.name.lower(): field for field in spark_schema(table.schema)}
@@ -31,12 +31,8 @@ def merge_schema(schema: StructType, table: Table) -> Table:
         elif wider := _wider(mine.dataType, field.dataType):
             change.set_type(mine.name, wider)
             any_change = True
-    if not any_change:
-        return table
-    change.commit()
-    import siltstone as st
-
-    return st.open_table(table.location, branch=table.branch, options=table.dynamic_options)
+    if any_change:
+        change.commit()
 
 
 def paimon_type(t: Any) -> str:

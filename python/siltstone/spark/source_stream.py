@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStream
 
 from siltstone.errors import InvalidArgument, SnapshotNotFound, UnsupportedFeature
 from siltstone.spark.parallelism import packed
+from siltstone.spark.session import open_named
 from siltstone.spark.source_reader import Reader, TokenPartition, scan_of
 from siltstone.spark.source_writer import Messages, write_batches
 
@@ -157,7 +158,7 @@ class _StreamReader(DataSourceStreamReader):
             return []
         query: dict[str, Any] = {"filter": self.where, "version": None, "tag": None, "as_of": None, "mode": None}
         if start["full"]:
-            query |= {"version": end["snapshot"], "between": None}
+            query |= {"between": None, "pinned": end["snapshot"]}
         else:
             query |= {"between": (start["snapshot"], end["snapshot"])}
         groups = packed(self.table, scan_of(self.table, self.columns, query).splits(), None)
@@ -190,9 +191,12 @@ class StreamMessages(Messages):
 class StreamWriter(DataSourceStreamArrowWriter):
     """Writes files in tasks, and commits each batch once: by the query's id and the batch's."""
 
-    def __init__(self, table: Table, overwrite: dict[str, Any] | None, row_kind: str | None) -> None:
-        """Keep the table and what each batch replaces."""
+    def __init__(
+        self, table: Table, overwrite: dict[str, Any] | None, row_kind: str | None, named: tuple[str, str] | None
+    ) -> None:
+        """Keep the table, what each batch replaces, and the table's name in its catalog where that has one."""
         self.table = table
+        self.named = named
         self.schema_id = table.schema_id
         self.overwrite = overwrite
         self.row_kind = row_kind
@@ -226,9 +230,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 "written twice",
                 hint="use foreachBatch with siltstone.spark.write(df, table, commit_user=..., identifier=batch_id)",
             )
-        report = self.table.commit(files, commit_user=query, identifier=batchId, overwrite=self.overwrite)
+        # Spark may commit in another process than the one that has opened the table
+        table = self.table if self.named is None else open_named(*self.named, self.table.dynamic_options)
+        report = table.commit(files, commit_user=query, identifier=batchId, overwrite=self.overwrite)
         if report.already_committed:
-            self.table.abort(files)
+            table.abort(files)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803  # Spark's
         """Delete the files of the tasks that had finished."""

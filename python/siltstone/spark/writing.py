@@ -92,7 +92,7 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     overwrite = _overwrite(spark, mode, partition_overwrite, partition)
     kinds = optional_text("row_kind_column", row_kind_column)
     if merge_schema:
-        t = merged(df.drop(quoted(kinds)).schema if kinds else df.schema, t)
+        merged(df.drop(quoted(kinds)).schema if kinds else df.schema, t)
     df = in_instants(df, t)
     check_frame(df.schema, t, kinds)
     job = Job(t, df.columns, row_kind, kinds, overwrite is not None, t.schema_id)

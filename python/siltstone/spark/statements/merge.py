@@ -86,8 +86,8 @@ def merge(target: Target, text: str) -> DataFrame:
     if changing and not table.primary_key:
         raise UnsupportedFeature(
             f"MERGE INTO {table.name}, which has no primary key, with a clause that updates or deletes",
-            hint="WHEN NOT MATCHED THEN INSERT works for all tables; rows are changed by UPDATE and DELETE with "
-            "conditions on columns",
+            hint="WHEN NOT MATCHED THEN INSERT works for all tables; on the driver table.merge(df.toArrow(), on=...) "
+            "of siltstone changes rows, too",
             context={"table": table.name},
         )
     for clause in changing:

@@ -139,14 +139,15 @@ class Words:
         return not self.at_end and self._words[self._at].kind in ("text", "number")
 
     def until(self, *stops: str) -> str:
-        """The text before the first of these words that stands in no brackets, or before the end."""
-        begin, depth = self._at, 0
+        """The text before the first of these words that stands in no brackets and no CASE, or before the end."""
+        begin, depth, cases = self._at, 0, 0
         while not self.at_end:
             word = self._words[self._at]
             plain = word.text.upper() if word.kind in ("word", "sign") else ""
-            if depth == 0 and plain in stops:
+            if depth == cases == 0 and plain in stops:
                 break
-            depth += _DEPTH.get(plain, 0) if plain in "()[]" else 0
+            depth += _DEPTH.get(plain, 0) if plain in ("(", ")", "[", "]") else 0
+            cases = max(0, cases + (plain == "CASE") - (plain == "END"))
             self._at += 1
         if self._at == begin:
             raise self.unreadable("an expression is expected")

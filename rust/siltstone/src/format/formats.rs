@@ -33,7 +33,7 @@ pub fn file_format(name: &str) -> Result<&'static dyn DataFormat> {
 /// `UnsupportedFeature` when there is none.
 pub fn data_format(name: &str) -> Result<&'static dyn DataFormat> {
     data_formats().find(|format| format.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = data_formats().map(|format| format.name()).collect();
+        let known: Vec<&str> = data_formats().map(super::data_format::DataFormat::name).collect();
         Error::unsupported(format!("data files in the format '{name}'"))
             .hint(format!("formats are {}", known.join(", ")))
     })
