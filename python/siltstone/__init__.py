@@ -20,7 +20,8 @@ from siltstone.errors import SiltstoneError
 from siltstone.merge import Merge
 from siltstone.predicate import Expression, col
 from siltstone.report import CommitReport, MergeReport
-from siltstone.scan import Scan, Split
+from siltstone.scan import Scan
+from siltstone.split import Split
 from siltstone.table import Partition, Table, TableStats
 from siltstone.versions import Snapshot
 

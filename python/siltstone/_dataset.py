@@ -108,7 +108,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
 
     def count_rows(self, filter: Any = None, **others: Any) -> int:  # noqa: A002
         """How many rows there are; from metadata alone where that is exact."""
-        return self._scan.count() if filter is None else self.scanner([], filter, **others).count_rows()
+        rows: int = self._scan.count() if filter is None else self.scanner([], filter, **others).count_rows()
+        return rows
 
     def head(self, num_rows: int, columns: Any = None, filter: Any = None, **others: Any) -> pa.Table:  # noqa: A002
         """The first rows."""

@@ -22,11 +22,13 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         return pandas_frame(table)
     import pandas as pd
 
+    frame: pd.DataFrame
     if dtype_backend == "pyarrow":
-        frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+        frame = table.to_pandas(types_mapper=pd.ArrowDtype)
         return frame
     if dtype_backend == "numpy_nullable":
-        return table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
+        frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
+        return frame
     raise InvalidArgument(
         f"dtype_backend={shown(dtype_backend)} is none of pandas", hint="'numpy_nullable', 'pyarrow' or None"
     )

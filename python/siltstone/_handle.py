@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 from siltstone import _core
+from siltstone._error import SiltstoneError
 
 
 class Handle:
@@ -18,6 +19,19 @@ class Handle:
         """Pickle without the open table."""
         table = self._table
         return self._open, (table.location, table.dynamic_options, table.branch)
+
+    def _held(self) -> list[str]:
+        """Names of what it holds."""
+        return []
+
+    def __repr__(self) -> str:
+        """The table, and what it has of these."""
+        try:
+            held = ", ".join(self._held())
+        except SiltstoneError as e:  # a text is no place to fail
+            held = f"unknown: {e.message}"
+        place = self._table.name if self._table.branch == "main" else f"{self._table.name}$branch_{self._table.branch}"
+        return f"{type(self).__name__}({place!r}{': ' + held if held else ''})"
 
     @classmethod
     def _open(cls, location: str, options: dict[str, str], branch: str) -> Self:

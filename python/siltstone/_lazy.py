@@ -182,7 +182,8 @@ def _value(tree: Any) -> Any:
         case {"Literal": {"Scalar": {"Decimal": [unscaled, _, scale]}}}:
             return decimal.Decimal(unscaled).scaleb(-scale, decimal.Context(prec=60))
         case {"Literal": {"Scalar": {**single}}} if len(single) == 1:
-            ((kind, value),) = single.items()
+            ((name, value),) = single.items()
+            kind = str(name)
             if kind in {"String", "StringOwned", "Boolean"} or kind.startswith(("Int", "UInt", "Float")):
                 return value
     raise Unknown

@@ -17,5 +17,10 @@ def visible(text: str) -> str:
     return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
 
 
+def visible_lines(text: str) -> str:
+    """:func:`visible`, line by line."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
 def _is_hidden(c: str) -> bool:
     return unicodedata.category(c) in _HIDDEN and c not in _JOINERS

@@ -37,6 +37,9 @@ class Branches(Handle):
         2
     """
 
+    def _held(self) -> list[str]:
+        return [branch.name for branch in self.list()]
+
     def list(self) -> list[Branch]:
         """All branches beside main, by name."""
         found = self._table.maintenance.branches()

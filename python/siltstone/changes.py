@@ -145,6 +145,9 @@ class Consumers(Handle):
         True
     """
 
+    def _held(self) -> list[str]:
+        return [consumer.id for consumer in self.list()]
+
     def list(self) -> list[Consumer]:
         """All consumers, by id."""
         return [

@@ -10,7 +10,8 @@ from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
-from siltstone.scan import Scan, Split, scan_request
+from siltstone.scan import Scan, scan_request
+from siltstone.split import Split
 
 
 class SystemScan(Scan):
@@ -21,6 +22,9 @@ class SystemScan(Scan):
         super().__init__(place.location, place.branch or "", place.options, request)
         self._place = place
         self._system = system
+
+    def _asked(self, request: Mapping[str, Any]) -> SystemScan:
+        return SystemScan(self._place, self._system, request)
 
     def _plan(self) -> _core.Inspection:
         return self._place.inspect(self._system, self._request)

@@ -30,11 +30,11 @@ class Expression:
         """Wrap a tree; use :func:`col` to build one."""
         self.tree = tree
 
-    def __and__(self, other: Expression) -> Expression:
+    def __and__(self, other: Expression | Column) -> Expression:
         """Both hold."""
         return Expression({"op": "and", "args": [self.tree, _expression(other).tree]})
 
-    def __or__(self, other: Expression) -> Expression:
+    def __or__(self, other: Expression | Column) -> Expression:
         """At least one holds."""
         return Expression({"op": "or", "args": [self.tree, _expression(other).tree]})
 
@@ -63,7 +63,7 @@ class Column(Value):
     """A column: comparing it gives an :class:`Expression`, computing with it a :class:`Value`."""
 
     __slots__ = ("name",)
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""

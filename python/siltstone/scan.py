@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -9,6 +10,7 @@ from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone._frames import frame_of
 from siltstone._spellings import unknown_attribute
+from siltstone._visible import visible_lines
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, both, condition_of
@@ -93,16 +95,22 @@ class Scan:
         batch_size: int | None = None,
     ) -> Scan:
         """The same scan with fewer columns and rows; ``condition`` is a tree as in :class:`siltstone.Expression`."""
-        given = self.request
+        given, own = self.request, self._request.get("limit")
+        asked: dict[str, Any] = {}
         if columns is not None:
-            given["columns"] = list(columns)
+            asked["columns"] = list(columns)
         if batch_size is not None:
-            given["batch_size"] = batch_size
+            asked["batch_size"] = batch_size
         if limit is not None:
-            given["limit"] = limit if given["limit"] is None else min(limit, given["limit"])
-        elif condition is not None and given["limit"] is None:
-            given["filter"] = both(given["filter"], condition)
-        return Scan(self._location, self._branch, self._options, given)
+            asked["limit"] = limit if own is None else min(limit, own)
+        elif condition is not None and own is None:
+            asked["filter"] = both(given.get("filter"), condition)
+        # a system table knows some of them: who narrows looks at the rows again
+        return self._asked(given | {name: value for name, value in asked.items() if name in given})
+
+    def _asked(self, request: Mapping[str, Any]) -> Scan:
+        """A scan of the same with another request."""
+        return Scan(self._location, self._branch, self._options, request)
 
     def _plan(self) -> _core.Plan | _core.Inspection:
         return self._planned()
@@ -237,6 +245,14 @@ class Scan:
         def __getattr__(self, name: str) -> Any:
             """Refuse what other libraries have under this name, and say what it is here."""
             raise unknown_attribute(self, name)
+
+    def _repr_html_(self) -> str:
+        """What would be read, for notebooks."""
+        return f"<pre>{html.escape(visible_lines(self.explain()))}</pre>"
+
+    def __rich__(self) -> str:
+        """What would be read, for terminals."""
+        return visible_lines(self.explain()).replace("[", "\\[")
 
     def __repr__(self) -> str:
         """Table and request."""

@@ -24,6 +24,9 @@ class Tags(Handle):
         ['v1']
     """
 
+    def _held(self) -> list[str]:
+        return [tag.name for tag in self.list()]
+
     def list(self) -> list[Tag]:
         """All tags, by snapshot and then name.
 

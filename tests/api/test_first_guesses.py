@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import decimal
+import io
 import pickle
 
 import duckdb
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
+import rich.console
 import siltstone as st
 from siltstone import errors as e
 
@@ -308,6 +310,15 @@ def test_what_things_say_of_themselves(t):
     assert repr(t).startswith("Table('db.orders', dt: string, id: int64")
     assert "primary_key=['dt', 'id']" in repr(t)
     assert "<strong>db.orders</strong>" in t._repr_html_()
+    assert "<pre>table" in t.scan(filter="id = 1")._repr_html_()
+    console = rich.console.Console(file=io.StringIO(), width=100)
+    console.print(t)
+    console.print(t.scan(filter="item = '[red]'"))
+    assert "primary key" in console.file.getvalue()
+    assert "[red]" in console.file.getvalue()
+    t.tags.create("v1")
+    assert repr(t.tags) == "Tags('db.orders': v1)"
+    assert repr(t.branches) == "Branches('db.orders')"
     assert "when_matched_delete" in repr(t.merge(ROWS, on="id").when_matched_delete())
 
 

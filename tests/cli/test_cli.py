@@ -284,7 +284,7 @@ def test_rows_of_keys_that_may_come_in_any_partition(run, lake):
     t.upsert([{"id": 1, "place": "south", "n": 10}])
     assert run("count", "shop.stock")[1] == [{"count": 4}]
     assert run("update", "shop.stock", "--set", "place='south'", "--where", "id = 2")[0] == 0
-    assert run("delete", "shop.stock", "--where", "id = 3")[0] == 0
+    assert run("delete", "shop.stock", "--where", "id = 3", "--yes")[0] == 0
     assert run("compact", "shop.stock", "--full")[0] == 0
     rows = [{"id": 0, "place": "north"}, {"id": 1, "place": "south"}, {"id": 2, "place": "south"}]
     assert sorted(run("cat", "shop.stock", "-s", "id,place")[1], key=lambda r: r["id"]) == rows

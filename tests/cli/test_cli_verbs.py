@@ -145,6 +145,8 @@ def test_what_deletes_asks_first(run, lake):
     assert run("drop", "shop.days", "-y")[0] == 0
     assert run("drop", "shop.days", "-y")[0] == 3
     assert run("drop", "shop.days", "-y", "--if-exists")[0] == 0
+    assert run("drop", "shop.")[0] == 0
+    assert st.connect(lake).databases() == []
 
 
 def test_alter_and_rename(run, lake):
@@ -171,6 +173,6 @@ def test_partitions_explain_and_plan(run):
 def test_sql_reads_tables_of_the_catalog(run):
     query = "select d.dt, count(*) as n from shop.days d join shop.days e using (id) group by all order by 1"
     assert run("sql", query, "-o", "csv")[1] == "dt,n\na,1\nb,1\n"
-    for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "selec"):
+    for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "insert"):
         assert run("sql", bad)[0] == 2
     assert run("sql", "select * from shop.nothing")[0] == 3

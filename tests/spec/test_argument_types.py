@@ -25,7 +25,7 @@ NEEDED = {
     "path": "/none", "location": "/none", "name": "v", "schema": {"id": "INT"}, "data": [{"id": 1}], "source": "v",
     "target": "w", "database": "db", "type": "INT", "new_name": "w", "key": "k", "value": "v", "comment": None,
     "nullable": True, "consumer": "c", "next_snapshot": 1, "older_than": "1d", "set": {"v": "'a'"}, "where": "id = 1",
-    "messages": [], "warehouse": "/none", "time": 0,
+    "messages": [], "warehouse": "/none", "time": 0, "on": "id", "partitions": [{"dt": "a"}], "keys": [1],
 }  # fmt: skip
 
 

@@ -606,3 +606,15 @@ def test_a_stream_goes_on_after_its_schema_has_changed(cat):
     t.alter().add_column("v", "INT").commit()
     cat.table("db.t").append([{"k": 2, "v": 2}])
     assert next(batches).snapshot_id == 2
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_streams_see_deletes_of_whole_partitions_where_the_table_asks_for_it(make, forced):
+    """As Java's DELETE: a partition is dropped without a word, unless `delete.force-produce-changelog` is set."""
+    options = {"bucket": 1, "delete__force_produce_changelog": str(forced).lower()}
+    t = make({"dt": "STRING", "id": "INT"}, ["dt", "id"], ["dt"], **options)
+    t.upsert([{"dt": dt, "id": 1} for dt in "xy"])
+    assert t.delete("dt = 'y'").affected_rows == 1
+    assert rows(t.scan()) == [("x", 1)]
+    deleted = [batch for batch in stream(t, start=2) if "-D" in batch]
+    assert deleted == ([(2, "-D", "y", 1)] if forced else [])

@@ -14,6 +14,7 @@ KINDS = {
     "key, vectors": {"primary_key": ["id"], "bucket": 1, "deletion_vectors__enabled": "true"},
     "append, vectors": {"deletion_vectors__enabled": "true"},
     "append, files written again": {},
+    "append, buckets": {"bucket": 2, "bucket_key": "id"},
     "append, row ids": {"row_tracking__enabled": "true"},
 }
 SCHEMA = {"id": "BIGINT", "item": "STRING", "n": "INT"}
@@ -170,6 +171,8 @@ def test_values_are_compared_and_stored_in_types_of_the_table(make):
     )
     t.merge(source, on="id").when_matched_update_all("s.at > t.at").execute()
     assert str(t.scan().to_pylist()[0]["d"]) == "5.00"
+    # the key has the table's type wherever it is looked at
+    assert t.merge(source, on="t.id = s.id AND s.id < 2 AND s.id IN (1, 7)").when_matched_delete("s.id = 2").execute()
     with pytest.raises(e.SchemaMismatch):
         t.merge({"id": [1], "x": [1.5]}, on="id").when_matched_update({"d": "s.x"}).execute()
 

@@ -1033,8 +1033,10 @@ def test_a_delete_on_partitions_alone_drops_them_whatever_the_merge_engine(make,
     assert any("changelog does not have their rows" in note for note in report.notes) == (producer != "none")
     with pytest.raises(e.DeleteNotAllowed):
         t.delete("dt = 'x' AND id = 1")
-    with pytest.raises(e.UnsupportedFeature, match="delete.force-produce-changelog"):
-        make(schema, ["dt", "id"], ["dt"], **base, **options, delete__force_produce_changelog="true")
+    told = make(schema, ["dt", "id"], ["dt"], **base, **options, delete__force_produce_changelog="true")
+    told.append([{"dt": "y", "id": 1, "a": 1, "g": 1}])
+    with pytest.raises(e.DeleteNotAllowed):
+        told.delete("dt = 'y'")
 
 
 def test_a_delete_that_no_sequence_group_would_see_is_refused(make):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
-from siltstone.errors import IllegalSchema, UnsupportedType
+from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedType
 
 _PYTHON = {
     int: "BIGINT",
@@ -85,6 +85,8 @@ def _is_polars(kind: Any) -> bool:
 
 def _written(name: str, kind: Any) -> Any:
     """A type as SQL text; a text, or a type in the schema JSON, is taken as it is."""
+    if not isinstance(kind, (str, Mapping, type)) and typing.get_origin(kind) is None:
+        raise InvalidArgument(f"column '{name}' has {shown(kind)} where its type is expected")
     return kind if isinstance(kind, (str, Mapping)) else _sql_type(name, kind)
 
 

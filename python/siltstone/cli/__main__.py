@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from siltstone._core import __version__
+from siltstone._visible import visible_lines
 from siltstone.cli import exits
 from siltstone.cli.commands import (
     call,
@@ -27,7 +28,7 @@ from siltstone.cli.commands import (
     versions,
 )
 from siltstone.cli.context import App
-from siltstone.cli.output import FORMATS, visible
+from siltstone.cli.output import FORMATS
 from siltstone.errors import SiltstoneError
 
 
@@ -156,15 +157,11 @@ class _VisibleLines(logging.Formatter):
     """Warnings, which repeat names and options of tables, with the escapes of the output."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _visible_lines(super().format(record))
-
-
-def _visible_lines(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n"))
+        return visible_lines(super().format(record))
 
 
 def _print_error(e: Exception) -> None:
-    click.echo(_visible_lines(f"error: {e}"), err=True)
+    click.echo(visible_lines(f"error: {e}"), err=True)
 
 
 if __name__ == "__main__":

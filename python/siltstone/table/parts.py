@@ -221,13 +221,13 @@ class Parts(Reading):
             (2, 1, {0: 1})
         """
         latest = self._core.snapshot(None)
-        files = [json.loads(text) for text in self._core.files(None)]
+        files = self._core.files(None)
         levels: dict[int, int] = {}
         for file in files:
             levels[file["level"]] = levels.get(file["level"], 0) + 1
         return TableStats(
             name=self.name,
-            snapshot=None if latest is None else json.loads(latest)["id"],
+            snapshot=None if latest is None else latest.id,
             rows=sum(file["rows"] for file in files),
             deleted_rows=sum(file["deleted_rows"] or 0 for file in files),
             files=len(files),

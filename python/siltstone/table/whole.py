@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from siltstone._args import count
+from siltstone._args import count, flag
 from siltstone.table.reading import Reading
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Whole(Reading):
     def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
         """All rows as a polars frame; see :meth:`siltstone.Scan.to_polars`."""
         scan = self.scan()
-        return scan.to_polars(lazy=True) if lazy else scan.to_polars()
+        return scan.to_polars(lazy=True) if flag("lazy", lazy) else scan.to_polars()
 
     def to_dataset(self) -> pa.dataset.Dataset:
         """The table as a dataset of pyarrow, into which columns and conditions are pushed.

@@ -16,7 +16,6 @@ use siltstone::{
         ChangesArgs, CommitReport, CompactArgs, CompactionSums, Feature, FileEntry, MergeReport, ModifyArgs,
         PlannedTask, StreamPosition, Subject, Table, TablePath,
     },
-    types::arrow_schema,
     write::{SharedWrite, WriteOptions},
 };
 
@@ -117,7 +116,7 @@ impl PyTable {
     }
 
     fn arrow_schema(&self) -> Result<PySchema> {
-        py_schema(arrow_schema(&self.table()?.context().schema.fields)?)
+        py_schema(self.table()?.arrow_schema()?)
     }
 
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<Typed<Snapshot>>> {

@@ -20,6 +20,8 @@ pub mod types;
 pub mod options;
 pub mod row;
 
+pub mod variant;
+
 pub mod aggregate;
 pub mod cast;
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from siltstone._visible import visible_lines
 from siltstone.cli import output
 from siltstone.cli.commands.read import query_options, scan_of
 from siltstone.cli.context import App, pass_app, plan_options, table_argument
@@ -63,7 +64,7 @@ def explain(app: App, /, table: str, select: str | None, **query: Any) -> None:
     if app.output == "json":
         output.record(app, {"explain": text})
     else:
-        click.echo("\n".join(output.visible(line) for line in text.splitlines()))
+        click.echo(visible_lines(text))
 
 
 @click.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._visible import visible
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app
 from siltstone.cli.values import rows_of
@@ -34,7 +35,7 @@ def sql(app: App, query: str) -> None:
             result = connection.sql(query)
             output.rows(app, _rows(result), list(result.columns), null="NULL")
         except duckdb.Error as e:
-            raise click.UsageError(f"DuckDB: {output.visible(str(e))}") from e
+            raise click.UsageError(f"DuckDB: {visible(str(e))}") from e
 
 
 def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
@@ -42,7 +43,7 @@ def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     tree = json.loads(text)
     if tree.get("error"):
-        raise click.UsageError(f"one query is run: {output.visible(str(tree.get('error_message')))}")
+        raise click.UsageError(f"one query is run: {visible(str(tree.get('error_message')))}")
     if len(tree["statements"]) != 1:
         raise click.UsageError("one query is run, not several")
     return set(_named(tree))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from siltstone.cli import output
@@ -34,7 +37,7 @@ def alter(
     """Change the definition of a table, in the order of the options below. Each may be repeated."""
     t = app.table(table)
     change = t.alter()
-    steps = [
+    steps: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
         *[(change.rename_column, _pair("--rename-column", text, "OLD=NEW")) for text in renamed],
         *[(change.add_column, _typed("--add-column", text)) for text in added],
         *[(change.set_type, _typed("--set-type", text)) for text in typed],

@@ -10,6 +10,7 @@ use crate::{
     },
     manifest::{BucketId, DataFileMeta, FileSource},
     options::CoreOptions,
+    types::{DataField, TypeKind},
 };
 
 /// Files that are worth writing again together. When `full`, two are enough.
@@ -73,10 +74,15 @@ pub fn rewrite_row_groups(ctx: &TableContext, bucket: &BucketId, files: &[DataFi
     if rows != ids.end.saturating_sub(ids.start) {
         return Err(Error::new(ErrorKind::Internal, "rows that do not follow each other do not come into one file"));
     }
-    let spec = FileWriteSpec::append(0, FileSource::Compact);
-    let mut writer = RollingWriter::new(&ctx.with_one_file(), &bucket.partition, bucket.bucket, spec)?;
+    // values of BLOB columns stay where they are
+    let is_apart = |field: &DataField| field.data_type.kind == TypeKind::Blob;
+    let fields: Vec<DataField> = ctx.schema.fields.iter().filter(|field| !is_apart(field)).cloned().collect();
+    let some_columns = fields.len() < ctx.schema.fields.len();
+    let spec = FileWriteSpec { some_columns, ..FileWriteSpec::append(0, FileSource::Compact) };
+    let target = if some_columns { ctx.with_columns(fields.clone()) } else { ctx.clone() };
+    let mut writer = RollingWriter::new(&target.with_one_file(), &bucket.partition, bucket.bucket, spec)?;
     let copied = groups.iter().try_for_each(|group| {
-        let spec = FileReadSpec::new(ctx.schema.fields.clone());
+        let spec = FileReadSpec::new(fields.clone());
         let mut rows = read_row_group(ctx, &bucket.partition, bucket.bucket, group, &spec)?;
         rows.try_for_each(|batch| writer.write(&batch?))
     });

@@ -10,12 +10,12 @@
 //!
 //! Source: `RowTrackingCommitUtils`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use super::changes::FileChanges;
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, is_blob_file},
     limits,
     manifest::{DataFileMeta, EntryKind, FileSource},
     snapshot::Snapshot,
@@ -33,6 +33,8 @@ pub(super) fn assign_row_ids(
     if !ctx.options.row_tracking_enabled || !brings(changes) {
         return Ok(next);
     }
+    // BLOB columns have files of their own for the rows of the file before them
+    let (mut rows_from, mut of_columns) = (next, HashMap::new());
     let version = limits::next_id(latest.map_or(0, |latest| latest.id)).unwrap_or(i64::MAX - 1);
     for entry in changes.to_mut().files.iter_mut().filter(|entry| entry.kind == EntryKind::Add) {
         let file = &mut entry.file;
@@ -40,12 +42,27 @@ pub(super) fn assign_row_ids(
             continue;
         }
         (file.min_sequence_number, file.max_sequence_number) = (version, version);
-        if !says_ids(file) {
+        if says_ids(file) {
+            continue;
+        }
+        if is_blob_file(file) {
+            let from = of_columns.entry(file.write_cols.clone()).or_insert(rows_from);
+            file.first_row_id = Some(*from);
+            *from =
+                from.checked_add(file.row_count).filter(|end| *end <= next).ok_or_else(|| without_rows(ctx, file))?;
+        } else {
+            (rows_from, of_columns) = (next, HashMap::new());
             file.first_row_id = Some(next);
             next = next.checked_add(file.row_count).filter(|next| *next < i64::MAX).ok_or_else(|| used_up(ctx))?;
         }
     }
     Ok(next)
+}
+
+fn without_rows(ctx: &TableContext, file: &DataFileMeta) -> Error {
+    Error::new(ErrorKind::Internal, "a file has BLOB values of rows that no file before it has")
+        .with("table", &ctx.name)
+        .with("file", &file.file_name)
 }
 
 /// Whether the rows of a file have ids already.

@@ -24,7 +24,7 @@ use crate::{
     predicate::{Predicate, evaluate},
     scan::{ScanRequest, plan},
     snapshot::RemovedSnapshot,
-    types::DataField,
+    types::{DataField, TypeKind},
     wire::CommitMessage,
     write::convert_column,
 };
@@ -67,6 +67,13 @@ fn check_columns(ctx: &TableContext, set: &[Assignment]) -> Result<()> {
         return Err(Error::unsupported(text).with("table", &ctx.name).with("option", "data-evolution.enabled").hint(
             "delete whole partitions, or overwrite the table with the rows that stay; Java Paimon deletes none either",
         ));
+    }
+    let is_blob = |name: &str| ctx.schema.field(name).is_some_and(|field| field.data_type.kind == TypeKind::Blob);
+    if let Some(blob) = set.iter().find(|a| is_blob(a.column())) {
+        return Err(Error::unsupported("an update of a BLOB column")
+            .with("table", &ctx.name)
+            .with("column", blob.column())
+            .hint("overwrite the rows"));
     }
     let moved = set.iter().find(|a| ctx.schema.partition_keys.iter().any(|key| key == a.column()));
     moved.map_or(Ok(()), |partition| {

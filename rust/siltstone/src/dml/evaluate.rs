@@ -22,9 +22,8 @@ use arrow_select::{filter::filter_record_batch, interleave::interleave, nullif::
 use super::{
     arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
     literal::Literal,
-    node::Node,
+    node::{Node, Truth},
     text::{concatenate, map_text, string, texts},
-    truth::Truth,
 };
 use crate::{
     error::{Error, ErrorKind, Result},

@@ -16,7 +16,13 @@ use sqlparser::ast::{
     UnaryOperator,
 };
 
-use super::{arithmetic::Operator, evaluate::new_value, invalid, literal::Literal, node::Node, truth::Truth};
+use super::{
+    arithmetic::Operator,
+    evaluate::new_value,
+    invalid,
+    literal::Literal,
+    node::{Node, Truth},
+};
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
     predicate::{Grammar, Qualify, parse_qualified, resolve_column},

@@ -47,7 +47,11 @@ pub fn rows_to_change(ctx: &TableContext, condition: &Predicate) -> Result<ScanP
 ///
 /// # Errors
 /// As there.
-pub fn columns_to_change(ctx: &TableContext, condition: &Predicate, columns: Option<Vec<String>>) -> Result<ScanPlan> {
+pub(super) fn columns_to_change(
+    ctx: &TableContext,
+    condition: &Predicate,
+    columns: Option<Vec<String>>,
+) -> Result<ScanPlan> {
     let found = newest_columns(ctx, condition, columns)?;
     check_none_wait(ctx, condition, found.snapshot.as_ref())?;
     Ok(found)

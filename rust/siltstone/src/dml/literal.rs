@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use arrow_array::{ArrayRef, new_null_array};
+use arrow_array::{ArrayRef, StringArray, UInt32Array, new_null_array};
+use arrow_select::take::take;
 use sqlparser::ast::{DataType as SqlType, Value};
 
 use super::invalid;
@@ -11,6 +12,7 @@ use crate::{
     predicate::{Family, check_typed, family, rounded},
     row::{Datum, constant_array, datum_from_text, exact_datum_from_text, parse_decimal, rescale_half_up},
     types::{DataType, TypeKind, arrow_type},
+    variant::from_json_texts,
 };
 
 /// Most digits of a DECIMAL.
@@ -63,6 +65,11 @@ impl Literal {
     pub(super) fn array(&self, wanted: &DataType, rows: usize) -> Result<ArrayRef> {
         let datum = match self {
             Self::Null => return Ok(new_null_array(&arrow_type(wanted)?, rows)),
+            Self::Text(json) | Self::Number(json) if wanted.kind == TypeKind::Variant => {
+                let value = from_json_texts(&StringArray::from(vec![json.as_str()]));
+                let value = value.map_err(|(_, e)| misfit(ErrorKind::SchemaMismatch, json, wanted).caused_by(e))?;
+                return Ok(take(&value, &UInt32Array::from(vec![0; rows]), None)?);
+            }
             Self::Text(text) | Self::Number(text) => exact(text, wanted)?,
             Self::Moment(text) => match wanted.kind {
                 TypeKind::Date | TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => exact(text, wanted)?,

@@ -1,7 +1,10 @@
 //! An expression that was parsed.
 
-use super::{arithmetic::Operator, literal::Literal, truth::Truth};
-use crate::types::DataField;
+use super::{arithmetic::Operator, literal::Literal};
+use crate::{
+    predicate::{CompareOp, Predicate},
+    types::DataField,
+};
 
 #[derive(Clone, Debug)]
 pub(super) enum Node {
@@ -16,6 +19,18 @@ pub(super) enum Node {
     Lower(Box<Node>),
     /// `CASE WHEN .. THEN .. ELSE .. END`: the first condition that holds says which value it is.
     Case(Vec<(Truth, Node)>, Option<Box<Node>>),
+}
+
+/// A condition; unknown counts as false in the end.
+#[derive(Clone, Debug)]
+pub(super) enum Truth {
+    /// Columns and literals.
+    Plain(Predicate),
+    Compare(Box<Node>, CompareOp, Box<Node>),
+    /// IS NULL, or IS NOT NULL (`false`).
+    Null(Box<Node>, bool),
+    All(Vec<Truth>),
+    Any(Vec<Truth>),
 }
 
 impl Node {

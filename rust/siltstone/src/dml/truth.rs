@@ -1,5 +1,5 @@
 //! Conditions over the rows of a batch in which columns and computed values are compared with each other, where a
-//! [`Predicate`] compares columns with literals: of CASE, and of statements over rows of two tables.
+//! [`crate::predicate::Predicate`] compares columns with literals: of CASE, and of statements over rows of two tables.
 
 use arrow_arith::boolean::{and_kleene, is_not_null, is_null, or_kleene};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -13,14 +13,13 @@ use super::{
     evaluate::{column_type, evaluate},
     expression::{FUNCTIONS, node},
     invalid,
-    node::Node,
+    node::{Node, Truth},
     text::string,
 };
 use crate::{
     error::{Error, Result, shorten},
     predicate::{
-        CompareOp, Grammar, Predicate, Qualify, condition_of, evaluate as evaluate_predicate, parse_qualified,
-        plain_floats,
+        CompareOp, Grammar, Qualify, condition_of, evaluate as evaluate_predicate, parse_qualified, plain_floats,
     },
     types::{DataField, DataType},
 };
@@ -35,18 +34,6 @@ const CONDITION: Grammar = Grammar {
     casts: true,
     cases: true,
 };
-
-/// A condition; unknown counts as false in the end.
-#[derive(Clone, Debug)]
-pub(super) enum Truth {
-    /// Columns and literals.
-    Plain(Predicate),
-    Compare(Box<Node>, CompareOp, Box<Node>),
-    /// IS NULL, or IS NOT NULL (`false`).
-    Null(Box<Node>, bool),
-    All(Vec<Truth>),
-    Any(Vec<Truth>),
-}
 
 impl Truth {
     /// Parses a text over these columns.

@@ -15,11 +15,12 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
-use crate::format::{int96, variant};
+use crate::format::int96;
 use crate::{
     cast::{check_not_null, hide},
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, TypeKind, arrow_type},
+    variant::stored_binaries,
 };
 
 /// The array with the type of `t`. What cannot be that type is a file that does not fit its schema.
@@ -31,7 +32,7 @@ pub(crate) fn conform(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         TypeKind::Row(fields) => row(array, t, fields),
         TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, t),
         TypeKind::Decimal { .. } => decimal(array, t),
-        TypeKind::Variant => variant::json_texts(array),
+        TypeKind::Variant => stored_binaries(array),
         _ => plain(array, t),
     }
 }

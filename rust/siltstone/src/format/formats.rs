@@ -1,6 +1,9 @@
 //! Which formats of data files there are.
 
-use super::DataFormat;
+use super::{
+    DataFormat,
+    blob::{self, Blob},
+};
 use crate::error::{Error, Result};
 
 /// All formats of data files.
@@ -13,7 +16,15 @@ pub fn data_formats() -> impl Iterator<Item = &'static dyn DataFormat> {
 
 /// Whether data files of this format are read.
 pub fn is_data_format(name: &str) -> bool {
-    data_formats().any(|format| format.name() == name)
+    name == blob::NAME || data_formats().any(|format| format.name() == name)
+}
+
+/// The format of files whose names end so: also that of values of BLOB columns, which no table has as its own.
+///
+/// # Errors
+/// `UnsupportedFeature` when there is none.
+pub fn file_format(name: &str) -> Result<&'static dyn DataFormat> {
+    if name == blob::NAME { Ok(&Blob) } else { data_format(name) }
 }
 
 /// The format of this name.
@@ -22,7 +33,7 @@ pub fn is_data_format(name: &str) -> bool {
 /// `UnsupportedFeature` when there is none.
 pub fn data_format(name: &str) -> Result<&'static dyn DataFormat> {
     data_formats().find(|format| format.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = data_formats().map(|format| format.name()).collect();
+        let known: Vec<&str> = data_formats().map(super::data_format::DataFormat::name).collect();
         Error::unsupported(format!("data files in the format '{name}'"))
             .hint(format!("formats are {}", known.join(", ")))
     })

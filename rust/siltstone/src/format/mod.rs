@@ -1,6 +1,7 @@
-//! File formats: bytes of Avro containers, and data files in Parquet, ORC and Avro, without knowledge of tables.
+//! File formats: bytes of Avro containers, data files in Parquet, ORC and Avro, and files of BLOB values, without knowledge of tables.
 
 pub mod avro;
+pub(crate) mod blob;
 mod collected;
 mod conform;
 mod data_file;
@@ -13,9 +14,8 @@ mod nested_ids;
 mod orc;
 pub mod parquet;
 mod records;
-mod variant;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
-pub use formats::{data_format, data_formats, is_data_format};
+pub use formats::{data_format, data_formats, file_format, is_data_format};
 pub use records::{avro_as_records, records_as_avro};

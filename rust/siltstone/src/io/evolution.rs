@@ -5,7 +5,10 @@
 //! rows 0 to 9     a.parquet (id, v, s)   of snapshot 1
 //!                 b.parquet (v)          of snapshot 4        id and s of a, v of b
 //! rows 10 to 14   c.parquet (id, v, s)   of snapshot 2
+//!                 d.blob (b) of rows 10 to 12, e.blob (b) of rows 13 and 14
 //! ```
+//!
+//! Values of a BLOB column lie in files of their own, which have no other; a group of rows may have several after one another.
 //!
 //! Source: `DataEvolutionSplitRead`, `RangeHelper`.
 
@@ -19,9 +22,11 @@ use super::{BatchStream, FileReadSpec, TableContext, read::file_fields, read_dat
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
+    format::blob,
     manifest::DataFileMeta,
+    path::format_of,
     predicate::{Predicate, evaluate},
-    types::{DataField, arrow_schema, special},
+    types::{DataField, TypeKind, arrow_schema, special},
 };
 
 /// Files that hold columns of the same rows.
@@ -29,6 +34,8 @@ use crate::{
 pub struct RowGroup {
     /// Newest first.
     pub files: Vec<DataFileMeta>,
+    /// Files with values of BLOB columns, by their first rows, newest first.
+    pub blobs: Vec<DataFileMeta>,
     /// The ids of the rows.
     pub ids: Range<i64>,
 }
@@ -41,7 +48,20 @@ impl RowGroup {
 
     /// Bytes of its files.
     pub fn size(&self) -> i64 {
-        crate::limits::sum(self.files.iter().map(|file| file.file_size))
+        crate::limits::sum(self.files.iter().chain(&self.blobs).map(|file| file.file_size))
+    }
+
+    /// All of its files.
+    pub fn into_files(self) -> impl Iterator<Item = DataFileMeta> {
+        self.files.into_iter().chain(self.blobs)
+    }
+
+    /// The file that has all columns of the rows, where there is only one.
+    pub fn only_file(&self) -> Option<&DataFileMeta> {
+        match self.files.as_slice() {
+            [file] if self.blobs.is_empty() => Some(file),
+            _ => None,
+        }
     }
 }
 
@@ -66,6 +86,7 @@ pub fn row_groups(ctx: &TableContext, files: Vec<DataFileMeta>) -> Result<Vec<Ro
     }
     of_rows.sort_by_key(|(ids, _)| (ids.start, ids.end));
     let mut groups: Vec<RowGroup> = Vec::new();
+    let (blobs, of_rows): (Vec<_>, Vec<_>) = of_rows.into_iter().partition(|(_, file)| is_blob_file(file));
     for (ids, file) in of_rows {
         match groups.last_mut() {
             Some(group) if ids.start < group.ids.end => {
@@ -81,13 +102,26 @@ pub fn row_groups(ctx: &TableContext, files: Vec<DataFileMeta>) -> Result<Vec<Ro
                 }
                 group.files.push(file);
             }
-            _ => groups.push(RowGroup { files: vec![file], ids }),
+            _ => groups.push(RowGroup { files: vec![file], blobs: Vec::new(), ids }),
+        }
+    }
+    for (ids, file) in blobs {
+        let at = groups.partition_point(|group| group.ids.end <= ids.start);
+        match groups.get_mut(at) {
+            Some(group) if group.ids.start <= ids.start && ids.end <= group.ids.end => group.blobs.push(file),
+            _ => return Err(damaged("a file has BLOB values of rows that no other file has", &file)),
         }
     }
     for group in &mut groups {
         group.files.sort_by_key(|file| Reverse(file.max_sequence_number));
+        group.blobs.sort_by_key(|file| (file.first_row_id, Reverse(file.max_sequence_number)));
     }
     Ok(groups)
+}
+
+/// Whether a file has values of a BLOB column.
+pub fn is_blob_file(file: &DataFileMeta) -> bool {
+    format_of(&file.file_name) == Some(blob::NAME)
 }
 
 /// [`read_data_file`] of rows whose columns are in several files; rows that fail a filter do not come.
@@ -108,7 +142,22 @@ pub fn read_row_group(
         }
     }
     let mut parts = Vec::new();
-    for (file, at) in group.files.iter().zip(places(ctx, group, &wanted)?) {
+    let mut apart = Vec::new();
+    for (at, field) in wanted.iter().enumerate().filter(|(_, field)| field.data_type.kind == TypeKind::Blob) {
+        let files = blob_files(ctx, group, field)?;
+        if let Some(first) = files.first() {
+            let name = first.file_name.clone();
+            let spec = FileReadSpec { batch_rows: spec.batch_rows, ..FileReadSpec::new(vec![field.clone()]) };
+            parts.push(Part {
+                name,
+                rows: one_after_another(ctx, partition, bucket, files, spec),
+                at: vec![at],
+                batch: None,
+            });
+            apart.push(at);
+        }
+    }
+    for (file, at) in group.files.iter().zip(places(ctx, group, &wanted, &apart)?) {
         if at.is_empty() && !(wanted.is_empty() && parts.is_empty()) {
             continue;
         }
@@ -130,11 +179,55 @@ pub fn read_row_group(
     Ok(Box::new(rows.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0))))
 }
 
-/// For each file the fields that it is asked for: it is the newest one that has them.
-fn places(ctx: &TableContext, group: &RowGroup, wanted: &[DataField]) -> Result<Vec<Vec<usize>>> {
+/// The files with the values of a BLOB column, one after another; none: all values are null.
+fn blob_files(ctx: &TableContext, group: &RowGroup, field: &DataField) -> Result<Vec<DataFileMeta>> {
+    let mut files: Vec<DataFileMeta> = Vec::new();
+    let mut next = group.ids.start;
+    for file in &group.blobs {
+        if !file_fields(ctx, file, false)?.iter().any(|stored| stored.id == field.id) {
+            continue;
+        }
+        let ids = row_ids(file).unwrap_or(next..next);
+        let newest = files.last().map_or(i64::MAX, |file| file.max_sequence_number);
+        if ids.start < next && file.max_sequence_number < newest {
+            continue;
+        }
+        if ids.start != next {
+            return Err(apart(ctx, file, next, ids.start));
+        }
+        next = ids.end;
+        files.push(file.clone());
+    }
+    match files.last() {
+        Some(last) if next != group.ids.end => Err(apart(ctx, last, group.ids.end, next)),
+        _ => Ok(files),
+    }
+}
+
+fn apart(ctx: &TableContext, file: &DataFileMeta, expected: i64, found: i64) -> Error {
+    let text = format!("files with BLOB values do not follow each other: row {found} where row {expected} is expected");
+    Error::new(ErrorKind::CorruptFile, text).with("table", &ctx.name).with("file", &file.file_name)
+}
+
+fn one_after_another(
+    ctx: &TableContext,
+    partition: &[u8],
+    bucket: i32,
+    files: Vec<DataFileMeta>,
+    spec: FileReadSpec,
+) -> BatchStream {
+    let (ctx, partition) = (ctx.clone(), partition.to_vec());
+    Box::new(files.into_iter().flat_map(move |file| match read_data_file(&ctx, &partition, bucket, &file, &spec) {
+        Ok(rows) => rows,
+        Err(e) => Box::new(std::iter::once(Err(e))) as BatchStream,
+    }))
+}
+
+/// For each file the fields that it is asked for: it is the newest one that has them. Some come from elsewhere.
+fn places(ctx: &TableContext, group: &RowGroup, wanted: &[DataField], apart: &[usize]) -> Result<Vec<Vec<usize>>> {
     let held = group.files.iter().map(|file| file_fields(ctx, file, false)).collect::<Result<Vec<_>>>()?;
     let mut places = vec![Vec::new(); group.files.len()];
-    for (at, field) in wanted.iter().enumerate() {
+    for (at, field) in wanted.iter().enumerate().filter(|(at, _)| !apart.contains(at)) {
         let has = |fields: &Vec<DataField>| special::is_tracking(field) || fields.iter().any(|f| f.id == field.id);
         // what no file has is null
         if let Some(place) = places.get_mut(held.iter().position(has).unwrap_or(0)) {

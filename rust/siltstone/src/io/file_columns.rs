@@ -52,8 +52,12 @@ impl FileColumns {
             sources.extend([table.len(), table.len() + 1]);
         }
         let first_value = fields.len();
-        fields.extend(table.iter().cloned());
-        sources.extend(0..table.len());
+        // values of BLOB columns come into files of their own
+        let stored = table.iter().enumerate().filter(|(_, field)| field.data_type.kind != TypeKind::Blob);
+        for (source, field) in stored {
+            fields.push(field.clone());
+            sources.push(source);
+        }
         let keys =
             if thin { key_sources.iter().map(|i| first_value + i).collect() } else { (0..key_sources.len()).collect() };
         let thin_keys: &[&str] = if thin { &key_names } else { &[] };
@@ -77,7 +81,8 @@ impl FileColumns {
     pub(crate) fn written(&self, spec: &FileWriteSpec) -> Option<Vec<String>> {
         let values = self.fields.get(self.first_value..).unwrap_or_default();
         let is_tracked = self.first_value == 0 && values.iter().any(special::is_tracking);
-        (is_tracked || spec.some_columns).then(|| values.iter().map(|field| field.name.clone()).collect())
+        let is_part = self.first_value == 0 && values.len() < self.batch_width;
+        (is_tracked || is_part || spec.some_columns).then(|| values.iter().map(|field| field.name.clone()).collect())
     }
 
     /// Whether statistics of any column are kept.

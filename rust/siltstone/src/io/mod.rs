@@ -2,6 +2,7 @@
 //!
 //! Source: format chapters 7 and 11.1; `org.apache.paimon.io`.
 
+mod blob_files;
 mod context;
 mod decoded;
 mod evolution;
@@ -20,7 +21,7 @@ mod unused;
 
 pub use context::{SchemaWritten, TableContext};
 pub use decoded::{Decoded, DecodedStream};
-pub use evolution::{RowGroup, read_row_group, row_groups, row_ids};
+pub use evolution::{RowGroup, is_blob_file, read_row_group, row_groups, row_ids};
 pub use in_order::InOrder;
 pub use index_writer::reindexed;
 pub(crate) use indexed::by_embedded_index;

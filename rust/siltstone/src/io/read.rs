@@ -31,7 +31,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     file_index::Candidates,
     format::{
-        DataFileReader, FileRead, RowTest, Rows, data_format, is_data_format,
+        DataFileReader, FileRead, RowTest, Rows, file_format, is_data_format,
         parquet::{Block, Claim},
     },
     manifest::DataFileMeta,
@@ -126,7 +126,7 @@ impl OpenDataFile {
 fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<Arc<dyn DataFileReader>> {
     let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, path))?;
     let format = format_of(&file.file_name).unwrap_or_default();
-    let opened = data_format(format)?.open(ctx.fs.open(path)?, size, &ctx.schema.options)?;
+    let opened = file_format(format)?.open(ctx.fs.open(path)?, size, &ctx.options.raw)?;
     if opened.rows() == file.row_count {
         return Ok(opened);
     }

@@ -12,6 +12,7 @@ use arrow_array::{
 
 use super::{
     FileWriteSpec, TableContext,
+    blob_files::{BlobFiles, Place},
     file_columns::FileColumns,
     index_writer::{IndexWriter, WrittenIndex},
 };
@@ -41,6 +42,7 @@ pub struct RollingWriter {
     target_rows: i64,
     next_sequence: i64,
     open: Option<OpenFile>,
+    blobs: Option<BlobFiles>,
     finished: Vec<DataFileMeta>,
     /// Every file created, for `abort`.
     created: Vec<String>,
@@ -94,6 +96,7 @@ impl RollingWriter {
             target_size: options.target_file_size(!ctx.schema.primary_keys.is_empty()).max(1),
             target_rows: i64::try_from(options.target_file_row_num).unwrap_or(i64::MAX).max(1),
             next_sequence: spec.first_sequence,
+            blobs: BlobFiles::new(ctx).map_err(|e| e.with("table", &ctx.name))?,
             ctx: ctx.clone(),
             spec,
             open: None,
@@ -149,6 +152,10 @@ impl RollingWriter {
             return Err(Error::new(ErrorKind::Internal, "no file is open"));
         };
         file.writer.write(&arranged)?;
+        if let Some(blobs) = &mut self.blobs {
+            let (ctx, names, directory, created) = (&self.ctx, &self.names, &self.directory, &mut self.created);
+            blobs.write(batch, &mut Place { ctx, names, directory, created })?;
+        }
         if let Some(index) = &mut file.index {
             index.add(batch)?;
         }
@@ -220,6 +227,9 @@ impl RollingWriter {
             first_row_id: None,
             write_cols: self.columns.written(&self.spec),
         });
+        if let Some(blobs) = &mut self.blobs {
+            self.finished.extend(blobs.close(&self.ctx)?);
+        }
         Ok(())
     }
 
@@ -231,7 +241,8 @@ impl RollingWriter {
     /// Memory that the encoders hold.
     pub fn memory_used(&self) -> usize {
         let index = |file: &OpenFile| file.index.as_ref().map_or(0, IndexWriter::memory_used);
-        self.open.as_ref().map_or(0, |f| f.writer.memory_used() + index(f))
+        let blobs = self.blobs.as_ref().map_or(0, BlobFiles::memory_used);
+        blobs + self.open.as_ref().map_or(0, |f| f.writer.memory_used() + index(f))
     }
 
     /// Closes the last file; the metas in the order of writing. No rows, no file.

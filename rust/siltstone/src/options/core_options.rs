@@ -13,8 +13,8 @@ use super::reader::{
 };
 use super::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
-    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, parse_bool, parse_days,
-    parse_duration, parse_size, parse_time_of_day,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, VariantForm, parse_bool,
+    parse_days, parse_duration, parse_size, parse_time_of_day,
 };
 use crate::error::Result;
 
@@ -280,6 +280,13 @@ core_options! {
     "table-read.sequence-number.enabled": Bool, neutral("false") => table_read_sequence_number: bool = o.bool(false)?;
     /// Read this bucket only.
     "scan.bucket": Int => scan_bucket: Option<i32> = o.maybe(|t| integer(t, 0))?;
+    /// A DELETE of whole partitions deletes row by row, too.
+    "delete.force-produce-changelog": Bool => delete_force_produce_changelog: bool = o.bool(false)?;
+    /// Of files with values of a BLOB column (default that of other files).
+    "blob.target-file-size": Size => blob_target_file_size: Option<u64> = o.maybe(parse_size)?;
+    /// The form of values of the type VARIANT in results.
+    "siltstone.variant": Enum(VariantForm::TEXTS) =>
+        variant: VariantForm = o.parsed(VariantForm::Json, VariantForm::parse)?;
     "file-index.read.enabled": Bool => file_index_read_enabled: bool = o.bool(true)?;
     "file-index.in-manifest-threshold": Size => file_index_in_manifest_threshold: u64 = o.size(500)?;
 }

@@ -30,7 +30,7 @@ pub use self::spelling::{effective, overlay};
 pub use self::starting::{NamedChanges, NamedVersion};
 pub use self::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
-    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, check_list, parse_bool,
-    parse_duration, parse_level_map, parse_list, parse_size,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, VariantForm, check_list,
+    parse_bool, parse_duration, parse_level_map, parse_list, parse_size,
 };
 pub use self::zone::Zone;

@@ -48,6 +48,16 @@ option_enum! {
 }
 
 option_enum! {
+    /// `siltstone.variant`: in what form users get values of the type VARIANT
+    VariantForm {
+        /// As JSON text.
+        Json = "json",
+        /// As the two binaries `value` and `metadata`.
+        Binary = "binary",
+    }
+}
+
+option_enum! {
     /// `changelog-producer`
     ChangelogProducer {
         /// No changelog files.

@@ -76,8 +76,8 @@ pub(crate) fn parse_qualified(text: &str, grammar: &Grammar, qualify: Option<Qua
         return Err(invalid(format!("{refused} {}", grammar.refusal)).hint(grammar.instead));
     }
     let has_case = grammar.cases && has_case(&tokens);
-    let is_name = |at: usize| !is_keyword(&tokens, at, grammar) && !(has_case && is_of_case(keyword(&tokens, at)));
-    let names: Vec<bool> = (0..tokens.len()).map(is_name).collect();
+    let is_word = |at: usize| is_keyword(&tokens, at, grammar) || (has_case && is_of_case(keyword(&tokens, at)));
+    let names: Vec<bool> = (0..tokens.len()).map(|at| !is_word(at)).collect();
     for (token, _) in tokens.iter_mut().zip(&names).filter(|(_, name)| **name) {
         if let Token::Word(word) = token {
             word.keyword = Keyword::NoKeyword;

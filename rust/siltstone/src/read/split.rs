@@ -118,7 +118,7 @@ fn side_by_side(ctx: &TableContext, split: &Split, request: &ReadRequest, finish
     let pieces = groups.into_iter().flat_map(move |group| -> PieceStream {
         let last = Arc::clone(&last);
         let failed = |e| -> PieceStream { Box::new(std::iter::once(Err(e))) };
-        if let [file] = group.files.as_slice() {
+        if let Some(file) = group.only_file() {
             return match decode_data_file(&ctx, &bucket.partition, bucket.bucket, file, &spec) {
                 Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
                 Err(e) => failed(e),

@@ -80,7 +80,7 @@ pub fn array_from_datums(values: &[Datum], data_type: &DataType) -> Result<Array
             rows(values, data_type, &types)?
         }
         TypeKind::Variant => return Err(Error::unsupported("the type VARIANT")),
-        TypeKind::Blob => return Err(Error::unsupported("the type BLOB")),
+        TypeKind::Blob => return Err(Error::unsupported("a BLOB as a single value")),
         TypeKind::Vector(..) => return Err(Error::unsupported("the type VECTOR")),
     })
 }

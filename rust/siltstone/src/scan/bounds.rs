@@ -66,7 +66,7 @@ impl<'a> FileTester<'a> {
 
     /// Whether rows whose columns lie in several files may satisfy a condition: the newest file with a column tells of it.
     pub(super) fn may_match_group(&self, group: &RowGroup, condition: &Predicate) -> Result<bool> {
-        if let [only] = group.files.as_slice() {
+        if let Some(only) = group.only_file() {
             return self.may_match_file(only, condition);
         }
         let mut told = Vec::new();
@@ -75,6 +75,10 @@ impl<'a> FileTester<'a> {
         }
         let bounds = |column: &str| {
             let wanted = self.ctx.schema.field(column)?;
+            if wanted.data_type.kind == TypeKind::Blob {
+                // values that lie apart have no statistics
+                return None;
+            }
             let holder = told.iter().find_map(|(file, schema)| {
                 let stored = schema.fields.iter().find(|field| field.id == wanted.id)?;
                 file.has_column(&stored.name).then_some((file, schema, stored))

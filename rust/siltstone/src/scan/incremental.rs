@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::{TableContext, check_readable},
+    io::{TableContext, check_readable, is_blob_file},
     manifest::{BucketId, DataFileMeta, DeletionVectorRange, EntryId, EntryKind, ManifestEntry},
     options::{ChangelogProducer, IncrementalMode},
     predicate::Predicate,
@@ -154,6 +154,15 @@ fn added(
 fn check_whole_rows(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<()> {
     if !ctx.options.data_evolution_enabled {
         return Ok(());
+    }
+    for entry in entries {
+        if is_blob_file(&entry.file) {
+            return Err(Error::unsupported("the changes of a table with BLOB columns")
+                .with("table", &ctx.name)
+                .with("snapshot", snapshot.id)
+                .with("file", &entry.file.file_name)
+                .hint("read the rows as they are"));
+        }
     }
     for entry in entries {
         if entry.file.has_some_columns(&*ctx.schemas.get(entry.file.schema_id)?) {

@@ -76,7 +76,7 @@ fn row_groups_of_interest(
         let mut files = Vec::new();
         for group in row_groups(ctx, bucket.files)? {
             if condition.is_always_true() || tester.may_match_group(&group, condition)? {
-                files.extend(group.files);
+                files.extend(group.into_files());
             }
         }
         kept.push(BucketFiles { files, ..bucket });

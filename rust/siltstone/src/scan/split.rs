@@ -116,8 +116,8 @@ impl<'a> SplitGenerator<'a> {
         let groups = row_groups(self.ctx, std::mem::take(&mut bucket.files))?;
         let bins = pack(groups, RowGroup::size, self.target, self.open_cost);
         let splits = bins.into_iter().map(|groups| {
-            let raw = groups.iter().all(|group| group.files.len() == 1);
-            self.split(&bucket, groups.into_iter().flat_map(|group| group.files).collect(), raw)
+            let raw = groups.iter().all(|group| group.only_file().is_some());
+            self.split(&bucket, groups.into_iter().flat_map(RowGroup::into_files).collect(), raw)
         });
         splits.collect()
     }

@@ -6,7 +6,7 @@ use crate::format::data_format;
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
 use crate::options::{ChangelogProducer, CoreOptions, KeyElsewhere, POSTPONE_BUCKET};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataField, DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
@@ -18,7 +18,8 @@ pub fn reading_faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused]);
     let options = CoreOptions::parse(&schema.options);
     let columns_of_rows = options.as_ref().map_or(Ok(()), check_evolution);
-    let rest = [check_types(schema, unreadable_type), options.map(drop), columns_of_rows];
+    let blobs = options.as_ref().map_or(Ok(()), |options| check_blobs(schema, options));
+    let rest = [check_types(schema, unreadable_type), blobs, options.map(drop), columns_of_rows];
     faults.extend(rest.into_iter().filter_map(Result::err));
     faults
 }
@@ -33,7 +34,9 @@ pub fn writing_faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused, Class::RefusedForWrite]);
     let options = CoreOptions::parse(&schema.options);
     let rest = [
-        check_types(schema, unwritable_type),
+        check_types(schema, unreadable_type),
+        options.as_ref().map_or(Ok(()), |options| check_blobs(schema, options)),
+        options.as_ref().map_or(Ok(()), check_blob_input),
         file_indexes(schema, &schema.options).map(drop),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), check_manifest_format),
@@ -74,8 +77,11 @@ fn check_formats(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
         // append tables have no levels
         _ => schema.has_primary_key(),
     });
+    // values of BLOB columns have files of their own
+    let is_apart = |field: &&DataField| field.data_type.kind == TypeKind::Blob;
+    let fields: Vec<DataField> = schema.fields.iter().filter(|field| !is_apart(field)).cloned().collect();
     let faults = written.filter_map(|(option, name)| {
-        let checked = data_format(name).and_then(|format| format.check_columns(&schema.fields));
+        let checked = data_format(name).and_then(|format| format.check_columns(&fields));
         checked.err().map(|e| e.with("option", option))
     });
     faults.collect()
@@ -159,14 +165,41 @@ fn check_types(schema: &TableSchema, unsupported: fn(&DataType) -> Option<&'stat
 
 fn unreadable_type(data_type: &DataType) -> Option<&'static str> {
     match &data_type.kind {
-        TypeKind::Blob => Some("BLOB"),
         TypeKind::Vector(..) => Some("VECTOR"),
         _ => None,
     }
 }
 
-fn unwritable_type(data_type: &DataType) -> Option<&'static str> {
-    if data_type.kind == TypeKind::Variant { Some("VARIANT, which is only read,") } else { unreadable_type(data_type) }
+/// Values are copied into the table's files, and not looked for in others.
+fn check_blob_input(options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "blob-as-descriptor";
+    if options.get(OPTION).is_some_and(|text| text.trim().eq_ignore_ascii_case("true")) {
+        return Err(Error::unsupported("writing a table whose BLOB values are given as descriptors")
+            .with("option", OPTION)
+            .hint("open the table without this option, and give the values themselves"));
+    }
+    Ok(())
+}
+
+/// Values of BLOB columns lie in files of their own, beside those of the other columns.
+fn check_blobs(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let is_blob = |t: &DataType| (t.kind == TypeKind::Blob).then_some("BLOB");
+    let holds = schema.fields.iter().filter(|field| innermost(&field.data_type, is_blob).is_some());
+    for field in holds {
+        if field.data_type.kind != TypeKind::Blob {
+            return Err(Error::unsupported("a BLOB in a nested type").with("column", &field.name));
+        }
+        if schema.fields.iter().all(|field| field.data_type.kind == TypeKind::Blob) {
+            let error = Error::unsupported("a table of BLOB columns alone").with("column", &field.name);
+            return Err(error.hint("add a column of another type"));
+        }
+        if !options.data_evolution_enabled {
+            let error =
+                Error::unsupported("the type BLOB without 'data-evolution.enabled'").with("column", &field.name);
+            return Err(error.hint("set 'row-tracking.enabled' = 'true' and 'data-evolution.enabled' = 'true'"));
+        }
+    }
+    Ok(())
 }
 
 /// What is said of a type, or of one inside of it.
@@ -303,7 +336,7 @@ mod tests {
 
     #[test]
     fn unsupported_types_name_their_column() {
-        let error = table(&[("a", "ARRAY<VARIANT>")], &[], &[], &[]).into_schema().unwrap_err();
+        let error = table(&[("a", "ARRAY<BLOB>")], &[], &[], &[]).into_schema().unwrap_err();
         assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::UnsupportedFeature, Some("a")));
     }
 }

@@ -80,10 +80,15 @@ impl SnapshotManager {
 
     /// The oldest version's id.
     pub fn earliest_id(&self) -> Result<Option<i64>> {
+        Ok(self.earliest_by_hint()?.0)
+    }
+
+    /// [`Self::earliest_id`], and whether there is a hint, be it right or not.
+    pub fn earliest_by_hint(&self) -> Result<(Option<i64>, bool)> {
         let removals = self.removals.read()?;
         match self.hint(EARLIEST)? {
-            Some(id) if id >= removals.fence && self.is_not_rolled_back(id, &removals)? => Ok(Some(id)),
-            _ => Ok(self.line(&removals)?.first().copied()),
+            Some(id) if id >= removals.fence && self.is_not_rolled_back(id, &removals)? => Ok((Some(id), true)),
+            hint => Ok((self.line(&removals)?.first().copied(), hint.is_some())),
         }
     }
 

@@ -242,8 +242,8 @@ impl ChangeStream {
         }
         Ok(match step? {
             StreamStep::Rows { snapshot_id, plan } => {
-                let schema = plan.read.arrow_schema()?;
                 let planned = Planned::new(*plan);
+                let schema = planned.schema()?;
                 Progress::Rows(snapshot_id, schema, self.table.read(&self.request, &planned)?)
             }
             StreamStep::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),

@@ -208,8 +208,7 @@ impl Table {
     /// no deletes that it could have; `delete.force-produce-changelog` forbids it.
     fn drops_partitions(&self) -> bool {
         let ctx = self.context();
-        let forced = ctx.options.get("delete.force-produce-changelog").is_some_and(|v| v.eq_ignore_ascii_case("true"));
-        !forced && (!self.has_changelog() || check_deletes(ctx).is_err())
+        !ctx.options.delete_force_produce_changelog && (!self.has_changelog() || check_deletes(ctx).is_err())
     }
 
     fn has_changelog(&self) -> bool {

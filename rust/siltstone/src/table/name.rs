@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::open::MAIN_BRANCH;
 use crate::error::{Error, ErrorKind, Result};
+
+/// The branch that every table has.
+pub const MAIN_BRANCH: &str = "main";
 
 /// Longest name that every file system takes, with room for the suffix `.db`.
 const MAX_BYTES: usize = 250;

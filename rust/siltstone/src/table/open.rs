@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
+    name::MAIN_BRANCH,
     place::{Place, SERVED_BY, of_tables},
     served::{Served, UnknownServer},
 };
@@ -15,9 +16,6 @@ use crate::{
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_handle_options, check_writable},
     snapshot::BranchManager,
 };
-
-/// The branch that every table has.
-pub const MAIN_BRANCH: &str = "main";
 
 /// A table of one branch, with dynamic options on top of the stored ones.
 #[derive(Clone, Debug)]
@@ -181,42 +179,6 @@ fn context(
     })
 }
 
-/// A plain absolute path from a path or a `file:` URI.
-///
-/// # Errors
-/// `InvalidArgument` for a URI without an absolute path; `UnsupportedFeature` for other storages and hosts.
-pub fn local_path(location: &str) -> Result<String> {
-    let plain = match location.split_once(':') {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
-            let (host, path) = match rest.strip_prefix("//") {
-                Some(after) => after.split_at(after.find('/').unwrap_or(after.len())),
-                None => ("", rest),
-            };
-            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
-                return Err(Error::unsupported(format!("files of the host '{host}'"))
-                    .with("path", location)
-                    .hint("a file: URI has three slashes before a path of this machine: file:///data/lake"));
-            }
-            if !path.starts_with('/') {
-                return Err(Error::new(ErrorKind::InvalidArgument, "a file: URI needs an absolute path")
-                    .with("path", location)
-                    .hint("leave 'file:' out for a path from the working directory"));
-            }
-            format!("/{}", path.trim_start_matches('/'))
-        }
-        Some((scheme, rest)) if rest.starts_with("//") => {
-            return Err(Error::unsupported(format!("the storage '{scheme}'"))
-                .with("path", location)
-                .hint("a path of this machine is needed here"));
-        }
-        _ => location.to_owned(),
-    };
-    let absolute = std::path::absolute(&plain)
-        .map_err(|e| Error::new(ErrorKind::InvalidArgument, "not a path").with("path", location).caused_by(e))?;
-    let text = absolute.to_string_lossy();
-    Ok(if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text.into_owned() })
-}
-
 /// `db.table` from `.../db.db/table`, else the last part of the path; `$branch_b` behind it.
 fn name_of(location: &str, branch: &str) -> String {
     let mut parts = location.rsplit('/');
@@ -239,16 +201,6 @@ fn no_table(location: &str, branch: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn file_uris_and_relative_paths_become_absolute_paths() {
-        assert_eq!(local_path("file:///a/b/").unwrap(), "/a/b");
-        assert_eq!(local_path("file:/a/b").unwrap(), "/a/b");
-        assert_eq!(local_path("FILE:///a/b").unwrap(), "/a/b");
-        assert_eq!(local_path("/a/b").unwrap(), "/a/b");
-        assert!(local_path("a/b").unwrap().starts_with('/'));
-        assert_eq!(local_path("s3://a/b").unwrap_err().kind(), ErrorKind::UnsupportedFeature);
-    }
 
     #[test]
     fn names_come_from_the_warehouse_layout() {

@@ -26,6 +26,8 @@ use crate::{
         ReadRequest, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken, partitions_at,
         plan_at, read_request,
     },
+    types::arrow_schema,
+    variant::{shown, shown_schema},
 };
 
 /// A planned read: one part, or two when partitions come from another branch, too.
@@ -56,6 +58,11 @@ impl Part {
         let rows = explained(&scan.ctx, read_splits(&scan.ctx, &scan.splits, &request, threads))?;
         Ok(self.finish.apply(explained_rows(&scan.ctx, rows)))
     }
+
+    /// The rows as users get them.
+    fn read_shown(&self, threads: usize, whole: bool) -> Result<BatchStream> {
+        Ok(as_shown(self.read(threads, whole)?, &self.scan.ctx))
+    }
 }
 
 impl Planned {
@@ -68,7 +75,7 @@ impl Planned {
     /// The schema of the rows.
     pub fn schema(&self) -> Result<SchemaRef> {
         let first = self.parts.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a plan without parts"))?;
-        Ok(with_nullable(&first.schema()?, &self.nullable))
+        Ok(with_nullable(&shown_schema(&first.schema()?, first.scan.ctx.options.variant), &self.nullable))
     }
 
     /// The plans of each branch.
@@ -145,16 +152,29 @@ impl Table {
         Ok(tokens)
     }
 
+    /// The table's columns as users get them.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        let ctx = self.context();
+        Ok(shown_schema(&arrow_schema(&ctx.schema.fields)?, ctx.options.variant))
+    }
+
     /// The columns of what a scan gives, and the check of its columns and condition.
     pub fn scan_schema(&self, request: &ScanRequest) -> Result<SchemaRef> {
         let (below, finish) = under_schema(request, self.context())?;
-        result_schema(&finish, &read_request(self.context(), &below)?)
+        let schema = result_schema(&finish, &read_request(self.context(), &below)?)?;
+        Ok(shown_schema(&schema, self.context().options.variant))
     }
 }
 
 /// The schema of what becomes of the rows that are read.
 pub(super) fn result_schema(finish: &Finish, read: &ReadRequest) -> Result<SchemaRef> {
     finish.schema().map_or_else(|| read.arrow_schema(), |schema| Ok(SchemaRef::clone(schema)))
+}
+
+/// Rows with values of the type VARIANT in the form that the table's options ask for.
+pub(super) fn as_shown(rows: BatchStream, ctx: &TableContext) -> BatchStream {
+    let form = ctx.options.variant;
+    Box::new(rows.map(move |batch| shown(batch?, form)))
 }
 
 /// The scan of the table's own rows below a request, under the schema of a version, and what becomes of these rows.
@@ -225,9 +245,9 @@ fn explain_scan(plan: &ScanPlan) -> String {
 fn rows(request: &ScanRequest, planned: &Planned, whole: bool) -> Result<BatchStream> {
     let threads = request.options.thread_count();
     if let [only] = planned.parts.as_slice() {
-        return only.read(threads, whole);
+        return only.read_shown(threads, whole);
     }
-    let streams = planned.parts.iter().map(|part| part.read(threads, whole)).collect::<Result<Vec<_>>>()?;
+    let streams = planned.parts.iter().map(|part| part.read_shown(threads, whole)).collect::<Result<Vec<_>>>()?;
     let rows = relabelled(Box::new(streams.into_iter().flatten()), &planned.schema()?, &planned.nullable);
     Ok(limited(rows, request.options.limit))
 }

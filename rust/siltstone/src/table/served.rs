@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{name::TableName, open::MAIN_BRANCH};
+use super::name::{MAIN_BRANCH, TableName};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::{Publication, Publisher, StorageTokens, watch},

@@ -10,7 +10,7 @@ use super::{
     fallback::{relabelled, with_nullable},
     place::Place,
     replaced::{explained, explained_rows},
-    scan::{result_schema, under_schema},
+    scan::{as_shown, result_schema, under_schema},
 };
 use crate::{
     Result,
@@ -19,6 +19,7 @@ use crate::{
     options::{CoreOptions, without_secrets},
     read::read_split,
     scan::{ScanRequest, read_request},
+    variant::shown_schema,
     wire::{Seal, Split, TableIdentity},
 };
 
@@ -116,6 +117,7 @@ impl ReadableSplit {
         let (below, finish) = under_schema(&self.header.request, ctx)?;
         let read = read_request(ctx, &below)?;
         let rows = explained(ctx, read_split(ctx, &self.split, &read))?;
-        Ok((result_schema(&finish, &read)?, finish.apply(explained_rows(ctx, rows))))
+        let schema = shown_schema(&result_schema(&finish, &read)?, ctx.options.variant);
+        Ok((schema, as_shown(finish.apply(explained_rows(ctx, rows)), ctx)))
     }
 }

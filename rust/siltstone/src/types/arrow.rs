@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// The Arrow type that values of `t` have in every batch of this crate.
 pub fn arrow_type(t: &DataType) -> Result<Arrow> {
     Ok(match &t.kind {
-        // a VARIANT is its JSON text
-        TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Variant => Arrow::Utf8,
+        TypeKind::Char(_) | TypeKind::VarChar(_) => Arrow::Utf8,
+        TypeKind::Variant => variant_type(),
         TypeKind::Boolean => Arrow::Boolean,
-        TypeKind::Binary(_) | TypeKind::VarBinary(_) => Arrow::Binary,
+        TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => Arrow::Binary,
         TypeKind::Decimal { precision, scale } => {
             let scale = i8::try_from(*scale)
                 .map_err(|e| Error::new(ErrorKind::UnsupportedType, "decimal scale").caused_by(e))?;
@@ -33,9 +33,28 @@ pub fn arrow_type(t: &DataType) -> Result<Arrow> {
         TypeKind::Map(k, v) => map_type(k, v)?,
         TypeKind::Multiset(e) => map_type(e, &DataType::not_null(TypeKind::Int))?,
         TypeKind::Row(fields) => Arrow::Struct(arrow_fields(fields)?),
-        TypeKind::Blob => return Err(Error::unsupported("the type BLOB")),
         TypeKind::Vector(..) => return Err(Error::unsupported("the type VECTOR")),
     })
+}
+
+/// Key of the metadata that tells the fields of a VARIANT from those of a ROW.
+const VARIANT_FIELD: &str = "siltstone.variant";
+
+/// The two binaries of a VARIANT. Users get another form of them (`variant::shown`).
+pub fn variant_type() -> Arrow {
+    let field = |name: &str| {
+        let of_variant = [(VARIANT_FIELD.to_owned(), name.to_owned())];
+        Field::new(name, Arrow::Binary, false).with_metadata(of_variant.into())
+    };
+    Arrow::Struct(Fields::from_iter(["value", "metadata"].map(field)))
+}
+
+/// Whether an Arrow type is [`variant_type`].
+pub fn is_variant(t: &Arrow) -> bool {
+    match t {
+        Arrow::Struct(fields) => fields.iter().any(|field| field.metadata().contains_key(VARIANT_FIELD)),
+        _ => false,
+    }
 }
 
 /// The Arrow schema of a list of fields, in their order.

@@ -2,15 +2,21 @@
 
 use arrow_schema::{DataType as Arrow, Field, TimeUnit};
 
-use super::{DataField, DataType, MAX_LENGTH, TypeKind};
+use super::{DataField, DataType, MAX_LENGTH, TypeKind, is_variant};
 use crate::error::{Error, ErrorKind, Result};
+
+/// Name of Arrow's canonical extension type for values of the Variant encoding.
+const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 
 /// The Paimon type of an Arrow field: the narrowest that holds every value.
 ///
 /// Unsigned integers widen (`uint32` becomes BIGINT, `uint64` DECIMAL(20, 0)); nested fields get id 0 and are
 /// numbered when the table is created.
 pub fn data_type_from_arrow(field: &Field) -> Result<DataType> {
-    let kind = kind_from_arrow(field.data_type()).map_err(|e| e.with("column", field.name()))?;
+    let kind = match field.extension_type_name() {
+        Some(VARIANT_EXTENSION) => TypeKind::Variant,
+        _ => kind_from_arrow(field.data_type()).map_err(|e| e.with("column", field.name()))?,
+    };
     Ok(DataType { kind, nullable: field.is_nullable() })
 }
 
@@ -42,6 +48,7 @@ fn kind_from_arrow(t: &Arrow) -> Result<TypeKind> {
         | Arrow::ListView(e)
         | Arrow::LargeListView(e) => TypeKind::Array(Box::new(data_type_from_arrow(e)?)),
         Arrow::Map(entries, _) => map(entries)?,
+        stored if is_variant(stored) => TypeKind::Variant,
         Arrow::Struct(fields) => TypeKind::Row(
             fields.iter().map(|f| Ok(DataField::new(0, f.name(), data_type_from_arrow(f)?))).collect::<Result<_>>()?,
         ),

@@ -20,7 +20,8 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     limits,
-    types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
+    types::{DataType, MAX_LENGTH, TypeKind, arrow_type, is_variant},
+    variant::{checked_binaries, from_json_texts},
 };
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -49,7 +50,9 @@ pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_
         TypeKind::Map(key, value) => nested::map(array, key, value, target, place),
         TypeKind::Multiset(element) => nested::map(array, element, &DataType::not_null(TypeKind::Int), target, place),
         TypeKind::Row(fields) => nested::row(array, fields, target, place),
-        TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => {
+        TypeKind::Variant => variant(array, target, place),
+        TypeKind::Blob => bytes(array, MAX_LENGTH, target, place),
+        TypeKind::Vector(..) => {
             Err(Error::unsupported(format!("writing the type {target}")).with("column", place.name()))
         }
     }
@@ -138,6 +141,23 @@ fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &ColumnPath<'_>)
         }
     }
     Ok(array)
+}
+
+/// JSON texts, or the two binaries.
+fn variant(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
+    let made = match array.data_type() {
+        stored if is_variant(stored) => return Ok(Arc::clone(array)),
+        Arrow::Struct(_) => checked_binaries(array.as_struct()),
+        _ => from_json_texts(text(array, MAX_LENGTH, target, place)?.as_string()),
+    };
+    made.map_err(|(row, cause)| match cause.kind() {
+        ErrorKind::InvalidArgument | ErrorKind::CorruptFile | ErrorKind::UnsupportedFeature => {
+            misfit(ErrorKind::SchemaMismatch, array, row, place, target)
+                .caused_by(cause)
+                .hint("the column takes JSON texts, or the binaries 'value' and 'metadata' of the Variant encoding")
+        }
+        _ => cause,
+    })
 }
 
 fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {

@@ -158,7 +158,7 @@ impl Assigner {
     pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
         let known = self.partitions.get(&entry.partition).filter(|known| !known.stale);
         let Some(known) = known.filter(|known| known.manifest.as_deref() == Some(manifest)) else { return Ok(()) };
-        known.index.check_bounds(self.ctx.schema.id, entry).map_err(|e| e.in_table(&self.ctx.name))
+        known.index.check_bounds(&self.ctx.schema, entry).map_err(|e| e.in_table(&self.ctx.name))
     }
 
     /// Says in each message which index files its rows were assigned by, and gives it the new index file of its bucket.

@@ -60,9 +60,8 @@ impl GivenBuckets {
     pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
         let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
         let index = self.buckets.get(&bucket).filter(|_| self.shared.index.as_deref() == Some(manifest));
-        index.map_or(Ok(()), |index| {
-            index.check_bounds(self.ctx.schema.id, entry).map_err(|e| e.in_table(&self.ctx.name))
-        })
+        index
+            .map_or(Ok(()), |index| index.check_bounds(&self.ctx.schema, entry).map_err(|e| e.in_table(&self.ctx.name)))
     }
 
     /// What is known of a bucket.

@@ -23,6 +23,7 @@ mod interleavings;
 mod layers;
 mod metadata;
 mod mutated_bytes;
+mod options;
 mod overtaken;
 mod reads;
 mod replaced;

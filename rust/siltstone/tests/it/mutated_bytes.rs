@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
 use siltstone::{
@@ -12,7 +13,7 @@ use siltstone::{
     codec::from_hex,
     deletion_vectors::DeletionVectorsIndexFile,
     file_index::{FileIndex, candidates},
-    format::{FileRead, avro::Compression, data_format},
+    format::{FileRead, avro::Compression, file_format},
     fs::{FaultFileIo, FileIoRef, InputFile},
     index::HashIndexFiles,
     manifest::{
@@ -20,14 +21,15 @@ use siltstone::{
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
         encode_manifest_list,
     },
-    options::CoreOptions,
+    options::{CoreOptions, VariantForm},
     path::{PathFactory, unescape},
     predicate::{Predicate, parse_predicate},
     row::{BinaryRow, array_from_datums, compare_serialized, datum_from_text, datum_to_text, parse_decimal},
     schema::TableSchema,
     snapshot::{RemovedSnapshot, Snapshot},
     stats::{SimpleStats, StatsMode, decode_stats_for},
-    types::{DataField, DataType, TypeKind, fields_from_json, parse_type},
+    types::{DataField, DataType, TypeKind, arrow_schema, fields_from_json, parse_type},
+    variant::shown,
     wire::{CommitMessage, CompactionTask, Split, TableIdentity, TaskUnit},
 };
 
@@ -504,20 +506,38 @@ fn torture_data_files(tables: &[&str], format: &str, feed: impl Fn(&[Vec<u8>], &
     for table in tables {
         let schema: serde_json::Value = serde_json::from_slice(&seeds(&[table], "schema/schema-0")[0]).unwrap();
         let columns = fields_from_json(&schema["fields"]).unwrap();
-        feed(&seeds(&[table], &format!(".{format}")), &|bytes| {
-            let input = Arc::new(Memory(Bytes::copy_from_slice(bytes)));
-            let opened =
-                data_format(format).unwrap().open(input, bytes.len() as u64, &std::collections::BTreeMap::new());
-            let columns = columns.clone();
-            let read = FileRead { columns, rows: None, prune: None, row_test: None, position: true, batch_rows: 1000 };
-            let rows = judge(opened).and_then(|file| judge(file.read(read)));
-            for rows in rows.into_iter().flatten().take(50) {
-                if judge(rows).is_none() {
-                    break;
-                }
-            }
-        });
+        feed(&seeds(&[table], &format!(".{format}")), &|bytes| read_whole(bytes, format, &columns));
     }
+}
+
+/// All rows of a file, as users get them.
+fn read_whole(bytes: &[u8], format: &str, columns: &[DataField]) {
+    let input = Arc::new(Memory(Bytes::copy_from_slice(bytes)));
+    let opened = file_format(format).unwrap().open(input, bytes.len() as u64, &std::collections::BTreeMap::new());
+    let schema = arrow_schema(columns).unwrap();
+    let columns = columns.to_vec();
+    let read = FileRead { columns, rows: None, prune: None, row_test: None, position: true, batch_rows: 1000 };
+    let rows = judge(opened).and_then(|file| judge(file.read(read)));
+    for rows in rows.into_iter().flatten().take(50) {
+        let Some(rows) = judge(rows) else { break };
+        if let Ok(batch) = RecordBatch::try_new(Arc::clone(&schema), rows.columns) {
+            judge(shown(batch, VariantForm::Json));
+        }
+    }
+}
+
+/// Two values and a null, as Java writes them.
+#[test]
+fn blob_files() {
+    let value = |bytes: &[u8]| {
+        let length = i64::try_from(bytes.len() + 16).unwrap().to_le_bytes();
+        let stored = [&1_481_511_375_i32.to_le_bytes(), bytes, &length].concat();
+        [&stored[..], &crc32fast::hash(&stored).to_le_bytes()].concat()
+    };
+    // lengths 19, -1, 16 as differences
+    let file = [&value(b"abc")[..], &value(b""), &[38, 39, 34], &3_i32.to_le_bytes(), &[1]].concat();
+    let columns = [DataField::new(0, "b", DataType::new(TypeKind::Blob))];
+    torture(&[file], |bytes| read_whole(bytes, "blob", &columns));
 }
 
 /// Without the limit on memory: the parquet crate reserves what a page header claims (at most 2 GiB, 4 GiB for

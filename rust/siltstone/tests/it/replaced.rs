@@ -42,7 +42,7 @@ use siltstone::{
     write::WriteOptions,
 };
 
-use crate::crash::batch;
+use crate::crash::{UNCOMPRESSED, batch};
 
 mod branches;
 mod handles;
@@ -80,7 +80,7 @@ fn definition(kind: Kind) -> NewTable {
         ("commit.max-retries", "5"),
         ("siltstone.upkeep-lock-timeout", "0 ms"),
     ];
-    let options = kind.1.iter().chain(&quick).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    let options = UNCOMPRESSED.iter().chain(kind.1).chain(&quick).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
     NewTable {
         fields: vec![
             DataField::new(0, "k", DataType::new(TypeKind::Int)),

@@ -33,7 +33,7 @@ use siltstone::{
     write::{TableWrite, WriteOptions},
 };
 
-use crate::folder::Folder;
+use crate::{crash::UNCOMPRESSED, folder::Folder};
 
 mod after_records;
 mod beginning;
@@ -72,7 +72,7 @@ fn make(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
         ],
         primary_key: key.iter().map(text).collect(),
         partition_by: Vec::new(),
-        options: options.iter().map(|(k, v)| (text(k), text(v))).collect(),
+        options: UNCOMPRESSED.iter().chain(options).map(|(k, v)| (text(k), text(v))).collect(),
         comment: None,
     };
     SchemaManager::new(Arc::clone(fs), root).create(schema.into_schema().unwrap()).unwrap();

@@ -109,6 +109,8 @@ final class Json {
                         o.set(f.get(i).name(), toJson(f.get(i).type(), get(r, f.get(i).type(), i)));
                     return o;
                 }
+            case "BLOB":
+                return JSON.getNodeFactory().textNode(hex((byte[]) inv(v, "toData")));
             case "VARIANT":
                 return JSON.getNodeFactory().textNode((String) inv(v, "toJson"));
             default:

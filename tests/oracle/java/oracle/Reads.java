@@ -122,10 +122,17 @@ final class Reads {
     /** Every snapshot's changes as a streaming reader sees them. */
     static List<ObjectNode> streamRows(FileStoreTable t, long from, Map<String, String> dyn)
             throws Exception {
+        return streamRows(t, from, dyn, false);
+    }
+
+    /** Engines read a stream under the newest schema, the table API under that of its first snapshot. */
+    static List<ObjectNode> streamRows(
+            FileStoreTable t, long from, Map<String, String> dyn, boolean newestSchema)
+            throws Exception {
         Map<String, String> o = new HashMap<>(dyn);
         o.put("scan.mode", "from-snapshot");
         o.put("scan.snapshot-id", String.valueOf(from));
-        Table c = t.copy(o);
+        Table c = newestSchema ? t.copyWithoutTimeTravel(o) : t.copy(o);
         ReadBuilder rb = c.newReadBuilder();
         StreamTableScan scan = rb.newStreamScan();
         TableRead read = rb.newRead().withIOManager(io());
@@ -161,7 +168,7 @@ final class Reads {
                 a.opts.containsKey("from")
                         ? Long.parseLong(a.opts.get("from"))
                         : t.snapshotManager().earliestSnapshotId();
-        for (ObjectNode o : streamRows(t, from, a.dyn)) out.println(o);
+        for (ObjectNode o : streamRows(t, from, a.dyn, a.flag("newest-schema"))) out.println(o);
         return 0;
     }
 }

@@ -113,6 +113,10 @@ final class Values {
                                         v.isArray() ? v.get(i) : v.get(f.get(i).name())));
                     return r;
                 }
+            case "BLOB":
+                return Class.forName("org.apache.paimon.data.BlobData")
+                        .getConstructor(byte[].class)
+                        .newInstance((Object) unhex(v.asText()));
             case "VARIANT":
                 return invStatic(
                         Class.forName("org.apache.paimon.data.variant.GenericVariant"),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::source::Source;
 use crate::{
-    dml::{Assignment, Replacement, check_deletes, invalid, keyed::key_is_enough, truth::Truth},
+    dml::{Assignment, Replacement, check_deletes, invalid, keyed::key_is_enough, node::Truth},
     error::{Error, ErrorKind, Result},
     io::TableContext,
     predicate::{Predicate, resolve_column},
@@ -149,24 +149,16 @@ impl Merge {
     pub fn new(ctx: &TableContext, args: &MergeArgs, schema: &SchemaRef) -> Result<Self> {
         let mut source = source_fields(schema)?;
         let table = &ctx.schema.fields;
-        let names = Names::of(table, &source, true, true);
-        let on =
-            Truth::parse(&args.on, &names.fields, Some(&|alias, name, quoted| names.qualify(alias, name, quoted)))?;
-        let (mut pairs, mut rest, mut table_only) = (Vec::new(), Vec::new(), Vec::new());
-        for part in on.conjuncts() {
-            if let Some(pair) = pair_of(&part) {
-                pairs.push(pair);
-                continue;
-            }
-            table_only.extend(about_the_table(&part));
-            rest.push(part);
-        }
+        let pairs: Vec<(String, String)> = condition(&args.on, table, &source)?.iter().filter_map(pair_of).collect();
         if pairs.is_empty() {
             return Err(invalid("the condition says of no column of the table that it equals one of the source")
                 .with("condition", crate::error::shorten(&args.on))
                 .hint("write on=\"t.id = s.id\", or on=[\"id\"]"));
         }
         adopt_types(table, &mut source, &pairs)?;
+        let rest = condition(&args.on, table, &source)?;
+        let rest: Vec<Truth> = rest.into_iter().filter(|part| pair_of(part).is_none()).collect();
+        let table_only: Vec<Predicate> = rest.iter().filter_map(about_the_table).collect();
         if args.clauses.is_empty() {
             return Err(invalid("the merge has no clause: nothing would change")
                 .hint("say what is to be done, for example .when_matched_update_all()"));
@@ -315,6 +307,13 @@ fn every_column(
         }
     }
     Ok(given)
+}
+
+/// The parts of ON.
+fn condition(text: &str, table: &[DataField], source: &[DataField]) -> Result<Vec<Truth>> {
+    let names = Names::of(table, source, true, true);
+    let qualify = |alias: Option<&str>, name: &str, quoted: bool| names.qualify(alias, name, quoted);
+    Ok(Truth::parse(text, &names.fields, Some(&qualify))?.conjuncts())
 }
 
 fn source_fields(schema: &SchemaRef) -> Result<Vec<DataField>> {

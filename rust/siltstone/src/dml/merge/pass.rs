@@ -32,7 +32,6 @@ pub(super) struct Pass<'a> {
     source: &'a Source,
     rows: RecordBatch,
     keys: Rows,
-    unknown: Vec<bool>,
     /// The last row with a hash, and the one before each row.
     last: HashMap<u64, u32>,
     before: Vec<Option<u32>>,
@@ -63,7 +62,7 @@ impl<'a> Pass<'a> {
         let matched = vec![false; rows.num_rows()];
         let classes = classes.map(|classes| classes.into_iter().collect());
         let needs = merge.needs().into_iter().collect();
-        Ok(Self { merge, source, rows, keys, unknown, last, before, classes, matched, needs })
+        Ok(Self { merge, source, rows, keys, last, before, classes, matched, needs })
     }
 
     /// What becomes of rows of the table; those whose keys are in other passes stay for these.
@@ -135,13 +134,12 @@ impl<'a> Pass<'a> {
                 return Err(self.ambiguous(table, *row));
             }
             set(&mut state.done, *row);
-            match verb {
-                Verb::Delete => decisions.deleted.push(*row),
-                _ => {
-                    let (rows, places) = updates.entry(clause).or_default();
-                    rows.push(*row);
-                    places.push(at);
-                }
+            if verb == Verb::Delete {
+                decisions.deleted.push(*row);
+            } else {
+                let (rows, places) = updates.entry(clause).or_default();
+                rows.push(*row);
+                places.push(at);
             }
         }
         for (clause, (rows, places)) in updates {

@@ -68,7 +68,7 @@ impl Keys {
     pub(super) fn encode(&self, columns: &[ArrayRef]) -> Result<(Rows, Vec<bool>)> {
         let plain: Vec<ArrayRef> = columns.iter().map(crate::predicate::plain_floats).collect();
         let rows = self.converter.convert_columns(&plain)?;
-        let nulls: Vec<_> = plain.iter().filter_map(|column| column.logical_nulls()).collect();
+        let nulls: Vec<_> = plain.iter().filter_map(Array::logical_nulls).collect();
         let is_null = |row: usize| nulls.iter().any(|nulls| nulls.is_null(row));
         let unknown = (0..rows.num_rows()).map(is_null).collect();
         Ok((rows, unknown))

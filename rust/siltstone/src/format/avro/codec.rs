@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn broken_frames_are_no_blocks_and_the_next_block_is_read() {
         let codec = Compression::Zstd(1);
-        let plain: Vec<u8> = (0..200_000_u32).map(|at| u8::try_from(at * at % 251).unwrap()).collect();
+        let plain: Vec<u8> = (0..200_000_u64).map(|at| u8::try_from(at * at % 251).unwrap()).collect();
         for packed in [codec.compress(&plain).expect("packed"), codec.compress_rows(&plain).expect("packed")] {
             let read = |packed: &[u8], most| codec.decompress("f", 0, packed, most).map(Cow::into_owned);
             let cut = [0, 1, 5, 9, packed.len() / 2, packed.len() - 1].map(|length| packed[..length].to_vec());

@@ -121,7 +121,7 @@ impl DataFileWriter for AvroFileWriter {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Array, ArrayRef, Int64Array, ListArray, StringArray, types::Int32Type};
+    use arrow_array::{ArrayRef, Int64Array, ListArray, StringArray, types::Int32Type};
 
     use super::*;
     use crate::{
@@ -143,12 +143,14 @@ mod tests {
             rest if rest % 5 == 0 => None,
             rest => Some(format!("row {row}").repeat(rest % 13)),
         };
-        let list = |row: usize| (row % 3 > 0).then(|| (0..row % 7).map(|at| Some(i32::try_from(at * row).unwrap())));
+        let list = |row: usize| {
+            (!row.is_multiple_of(3)).then(|| (0..row % 7).map(move |at| Some(i32::try_from(at * row).unwrap())))
+        };
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from_iter(
-                (0..count).map(|row| i64::try_from(row * row).ok().filter(|_| row % 4 > 0)),
-            )),
-            Arc::new(StringArray::from_iter((0..count).map(text))),
+            Arc::new(
+                (0..count).map(|row| i64::try_from(row * row).ok().filter(|_| row % 4 > 0)).collect::<Int64Array>(),
+            ),
+            Arc::new((0..count).map(text).collect::<StringArray>()),
             Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>((0..count).map(list))),
         ];
         let types = arrow_schema(&fields()).unwrap();
@@ -176,7 +178,9 @@ mod tests {
         let marker = bytes[bytes.len() - SYNC_LEN..].to_vec();
         let places: Vec<usize> =
             bytes.windows(SYNC_LEN).enumerate().filter(|(_, w)| *w == marker).map(|(i, _)| i).collect();
-        places.into_iter().for_each(|at| bytes[at..at + SYNC_LEN].fill(0));
+        for at in places {
+            bytes[at..at + SYNC_LEN].fill(0);
+        }
         (bytes, sizes)
     }
 
@@ -199,7 +203,7 @@ mod tests {
             for step in [500, 1250, 2500] {
                 assert!(file(&split(&all, step), codec, &[2500, 7500]) == one_by_one, "{codec:?} by {step}");
             }
-            assert!(file(&[all.clone()], codec, &[]).0 == one_by_one.0, "{codec:?} at once");
+            assert!(file(std::slice::from_ref(&all), codec, &[]).0 == one_by_one.0, "{codec:?} at once");
         }
     }
 

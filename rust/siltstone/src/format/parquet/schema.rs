@@ -13,7 +13,7 @@ use parquet::{
 use crate::{
     error::{Error, ErrorKind, Result},
     format::nested_ids::At,
-    types::{DataField, DataType, TypeKind},
+    types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
 /// Name of the root group.
@@ -102,6 +102,13 @@ fn node(name: &str, t: &DataType, id: i32, at: At, int96: Int96As) -> Result<Typ
                 .iter()
                 .map(|f| node(&f.name, &f.data_type, f.id, At::field(f.id), int96))
                 .collect::<Result<Vec<_>>>()?;
+            group(name, Some(id), repetition, None, children)?
+        }
+        TypeKind::Variant => {
+            let binary = |name, id| {
+                leaf(name, &DataType::not_null(TypeKind::VarBinary(MAX_LENGTH)), id, Repetition::REQUIRED, int96)
+            };
+            let children = vec![Arc::new(binary("value", 0)?), Arc::new(binary("metadata", 1)?)];
             group(name, Some(id), repetition, None, children)?
         }
         _ => leaf(name, t, id, repetition, int96)?,
@@ -199,10 +206,9 @@ fn leaf_layout(t: &DataType, int96: Int96As) -> Result<Leaf> {
         TypeKind::Time(_) => Leaf::annotated(Physical::INT32, LogicalType::time(true, TimeUnit::MILLIS)),
         TypeKind::Timestamp(p) => timestamp(*p, false, int96),
         TypeKind::LocalZonedTimestamp(p) => timestamp(*p, true, int96),
-        TypeKind::Variant => return Err(Error::unsupported("the type VARIANT")),
         TypeKind::Blob => return Err(Error::unsupported("the type BLOB")),
         TypeKind::Vector(..) => return Err(Error::unsupported("the type VECTOR")),
-        TypeKind::Array(_) | TypeKind::Multiset(_) | TypeKind::Map(..) | TypeKind::Row(_) => {
+        TypeKind::Array(_) | TypeKind::Multiset(_) | TypeKind::Map(..) | TypeKind::Row(_) | TypeKind::Variant => {
             return Err(Error::new(ErrorKind::Internal, "a nested type is not a leaf"));
         }
     })

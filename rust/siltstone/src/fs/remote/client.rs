@@ -87,7 +87,7 @@ impl Store {
         {
             return Ok(connected.operators.clone());
         }
-        let fresh = lent.as_ref().map(|options| Settings::parse(options)).transpose()?;
+        let fresh = lent.as_ref().map(Settings::parse).transpose()?;
         let operators = self.connect(fresh.as_ref().unwrap_or(&self.settings))?;
         let before = slot.replace(Connected { process, lent, operators: operators.clone() });
         if before.as_ref().is_some_and(|before| before.process != process) {

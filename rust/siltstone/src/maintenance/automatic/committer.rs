@@ -44,7 +44,7 @@ impl Committer {
     }
 
     fn maintained(&self, mut outcome: CommitOutcome, batch: bool) -> CommitOutcome {
-        let snapshot = !outcome.snapshots.is_empty();
+        let snapshot = outcome.snapshots.iter().map(|snapshot| snapshot.id).max();
         let committed = Committed { snapshot, batch, now: self.0.now_millis() };
         outcome.notes.extend(after_commit(self.0.context(), committed));
         outcome

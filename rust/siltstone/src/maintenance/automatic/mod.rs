@@ -32,8 +32,8 @@ static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None
 /// What was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Whether there is a new snapshot.
-    pub snapshot: bool,
+    /// The new snapshot; the last one, when there are two.
+    pub snapshot: Option<i64>,
     /// Whether the commit stands for itself; false: it is one of a stream of numbered commits.
     pub batch: bool,
     /// Epoch milliseconds.
@@ -72,27 +72,33 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
         }
     };
     note("the automatic creation of tags", tag::create_automatic(ctx).map(drop));
-    if !committed.snapshot {
-        return notes;
-    }
+    let Some(newest) = committed.snapshot else { return notes };
     if ctx.options.tag_time_expire_enabled {
         note("the expiry of tags", tag::expire_tags(ctx, None, now, false).map(drop));
     }
-    note("the expiry of partitions", partitions(ctx, committed));
+    let mut is_newest = true;
+    let expired = partitions(ctx, committed).map(|dropped| is_newest = !dropped);
+    is_newest &= expired.is_ok();
+    note("the expiry of partitions", expired);
     note("the expiry of consumers", consumers(ctx, now));
-    note("the expiry of snapshots", snapshots(ctx, now));
+    note("the expiry of snapshots", snapshots(ctx, now, is_newest.then_some(newest)));
     notes
 }
 
-fn snapshots(ctx: &TableContext, now: i64) -> Result<()> {
+/// `newest` is the snapshot that was just committed; `None`: there may be a newer one of ours. What others have done since only
+/// lets an expiry begin later, or for nothing: it looks for itself.
+fn snapshots(ctx: &TableContext, now: i64, newest: Option<i64>) -> Result<()> {
     let manager = ctx.snapshots();
     let keep = Retention::of_options(&ctx.options, now);
     // by the hint: looking through the whole directory after each commit would cost too much
-    let earliest = manager.earliest_id()?;
-    if expiring(ctx, &manager, earliest, &keep)?.is_some() {
-        expire_snapshots(ctx, &keep, false)?;
-    } else if let (Some(earliest), None) = (earliest, manager.earliest_hint()?) {
-        manager.write_earliest_hint(earliest)?;
+    let (earliest, has_hint) = manager.earliest_by_hint()?;
+    let newest = newest.map_or_else(|| manager.latest_id(), |id| Ok(Some(id)))?;
+    if let (Some(earliest), Some(newest)) = (earliest, newest) {
+        if expiring(ctx, &manager, (earliest, newest), &keep)?.is_some() {
+            expire_snapshots(ctx, &keep, false)?;
+        } else if !has_hint {
+            manager.write_earliest_hint(earliest)?;
+        }
     }
     if Retention::changelogs_outlive(&ctx.options) {
         expire_changelogs(ctx, &Retention::of_changelogs(&ctx.options, now), false)?;
@@ -102,11 +108,13 @@ fn snapshots(ctx: &TableContext, now: i64) -> Result<()> {
 
 /// Looks at partitions when the check interval has passed since this process last did, and with
 /// `end-input.check-partition-expire` after every batch commit.
-fn partitions(ctx: &TableContext, committed: Committed) -> Result<()> {
+///
+/// Whether partitions were dropped, by a snapshot of its own.
+fn partitions(ctx: &TableContext, committed: Committed) -> Result<bool> {
     let now = committed.now;
     let at_once = committed.batch && ctx.options.end_input_check_partition_expire;
     let Some(expiry) = PartitionExpiry::of_options(ctx)? else {
-        return Ok(());
+        return Ok(false);
     };
     let key = format!("{}#{}", ctx.location, ctx.branch);
     let due = before(now, ctx.options.partition_expiration_check_interval);
@@ -114,11 +122,12 @@ fn partitions(ctx: &TableContext, committed: Committed) -> Result<()> {
         let mut checked = PARTITIONS_CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checked.get_or_insert_default();
         if !at_once && known.get(&key).is_some_and(|last| *last > due) {
-            return Ok(());
+            return Ok(false);
         }
         known.insert(key, now);
     }
-    expire_partitions(ctx, &expiry, now, false).map(drop)
+    // whether it has found any does not matter: the newest snapshot is asked for then
+    expire_partitions(ctx, &expiry, now, false).map(|_| true)
 }
 
 fn consumers(ctx: &TableContext, now: i64) -> Result<()> {

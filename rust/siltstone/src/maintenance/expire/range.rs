@@ -78,28 +78,34 @@ pub(in crate::maintenance) struct Range {
     pub(in crate::maintenance) end: i64,
 }
 
-/// What expires of the snapshots from `earliest` on; `None`: nothing.
+/// What expires of the snapshots from `earliest` to `latest`; `None`: nothing. Consumers are asked for only when the oldest
+/// snapshot has had its time.
 pub(in crate::maintenance) fn expiring(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
-    earliest: Option<i64>,
+    (earliest, latest): (i64, i64),
     keep: &Retention,
 ) -> Result<Option<Range>> {
     keep.check()?;
-    let (Some(latest), Some(earliest)) = (snapshots.latest_id()?, earliest) else {
+    let mut end = latest.saturating_sub(keep.min).saturating_add(1).min(earliest.saturating_add(keep.limit));
+    let by_number = latest.saturating_sub(keep.max).saturating_add(1).max(earliest);
+    if end <= earliest || !is_due(snapshots, earliest, by_number, keep)? {
         return Ok(None);
-    };
-    let mut end = latest.saturating_sub(keep.min).saturating_add(1);
-    if !ctx.options.consumer_changelog_only && end > earliest {
+    }
+    if !ctx.options.consumer_changelog_only {
         let consumers = ctx.consumers();
         end = consumers.min_next_snapshot()?.map_or(end, |next| end.min(next));
     }
-    end = end.min(earliest.saturating_add(keep.limit));
-    let by_number = latest.saturating_sub(keep.max).saturating_add(1).max(earliest);
     if let Some(limit) = keep.older_than {
         end = first_followed_since(snapshots, by_number, end, limit)?;
     }
     Ok((end > earliest).then_some(Range { end }))
+}
+
+/// Whether the oldest snapshot goes, as far as numbers and times say.
+fn is_due(snapshots: &SnapshotManager, earliest: i64, by_number: i64, keep: &Retention) -> Result<bool> {
+    let Some(limit) = keep.older_than.filter(|_| by_number <= earliest) else { return Ok(true) };
+    Ok(first_followed_since(snapshots, earliest, earliest.saturating_add(1), limit)? > earliest)
 }
 
 /// The first id from `from` on whose successor is as young as `limit`; `end` when there is none before it. Where the next id

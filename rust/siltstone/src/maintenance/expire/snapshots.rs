@@ -184,7 +184,11 @@ impl Going {
 fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> Result<Option<Going>> {
     let removals = snapshots.removals().read()?;
     let line = snapshots.ids()?;
-    let range = expiring(ctx, snapshots, line.first().copied(), keep)?;
+    keep.check()?;
+    let range = match (line.first(), line.last()) {
+        (Some(earliest), Some(latest)) => expiring(ctx, snapshots, (*earliest, *latest), keep)?,
+        _ => None,
+    };
     // the first one that stays is one that is there
     let stays = range.and_then(|Range { end }| line.iter().find(|id| **id >= end)).or(line.first()).copied();
     let Some(end) = stays else { return Ok(None) };

@@ -9,6 +9,7 @@ const PLAIN: Grammar = Grammar {
     shorter: "use IN",
     functions: &["upper"],
     casts: true,
+    cases: false,
 };
 
 fn read(text: &str) -> String {

@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::super::{name::TableName, open::MAIN_BRANCH, served::TableServer};
+use super::super::{
+    name::{MAIN_BRANCH, TableName},
+    served::TableServer,
+};
 use crate::{
     cancel,
     env::{ClockRef, system_clock},

@@ -21,8 +21,8 @@ use metastore::LockedPublishing;
 pub use metastore::{Metastore, Patience, Properties};
 
 use super::{
-    name::{TableName, check_database},
-    open::{MAIN_BRANCH, Table},
+    name::{MAIN_BRANCH, TableName, check_database},
+    open::Table,
     place::{Place, SERVED_BY},
     served::TableServer,
 };

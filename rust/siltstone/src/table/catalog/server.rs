@@ -12,8 +12,7 @@ use crate::{
     schema::TableSchema,
     snapshot::BranchManager,
     table::{
-        name::TableName,
-        open::MAIN_BRANCH,
+        name::{MAIN_BRANCH, TableName},
         place::Place,
         served::{Lent, Served, ServedTable, TableServer},
     },

@@ -38,7 +38,9 @@ impl Run {
         // what a call that failed has left goes with the next upkeep
         self.left = ended.iter().filter(|ended| ended.leaves()).count();
         let finished = steps.iter().any(|step| step.leaves).then(|| {
-            steps.iter_mut().for_each(|step| step.leaves = false);
+            for step in &mut steps {
+                step.leaves = false;
+            }
             outcomes(&world.state, &steps)
         });
         let partly = ended.iter().any(Ended::is_unknown);

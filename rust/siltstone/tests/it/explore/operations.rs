@@ -322,7 +322,7 @@ impl Operation {
             Verb::TagLatest => {
                 *effect = Effect::Tag(name.clone(), None);
                 let made = table.create_tag(&name, &TagArgs::default())?;
-                *effect = Effect::Tag(name, made["snapshot"]["id"].as_i64());
+                *effect = Effect::Tag(name, Some(made.snapshot.id));
             }
             Verb::TagOldest => {
                 let snapshots = SnapshotManager::new(Arc::clone(fs), &table.branch_root());
@@ -333,7 +333,7 @@ impl Operation {
             Verb::TagReplace => {
                 *effect = Effect::Retag(KEPT.to_owned(), None);
                 let made = table.replace_tag(KEPT, &TagArgs::default())?;
-                *effect = Effect::Retag(KEPT.to_owned(), made["snapshot"]["id"].as_i64());
+                *effect = Effect::Retag(KEPT.to_owned(), Some(made.snapshot.id));
             }
             Verb::TagDelete => {
                 *effect = Effect::Untag(self.tag().to_owned());

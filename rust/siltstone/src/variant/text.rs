@@ -1,118 +1,53 @@
-//! VARIANT values as JSON text, as Java prints them: decoded columns have the two binaries `value` and `metadata`.
+//! VARIANT values as JSON text, as Java prints them.
 //!
 //! Source: the Variant encoding of the Parquet format; `GenericVariant.toJson`.
 
 use std::{fmt::Write, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, builder::StringBuilder, cast::AsArray};
+use arrow_array::{Array, ArrayRef, StructArray, builder::StringBuilder};
 use base64::{Engine, prelude::BASE64_STANDARD};
 
+use super::{
+    DEEPEST, LONGEST,
+    binaries::Binaries,
+    decode::{Names, bytes, corrupt, fixed, signed, text, unsigned},
+};
 use crate::{
     cancel,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     row::{civil_from_days, decimal_text, double_text, float_text},
 };
 
-/// Objects and arrays in each other; Java's JSON has the same limit.
-const DEEPEST: usize = 1_000;
-/// The most bytes of one value's text: the limit of a value itself.
-const LONGEST: usize = 128 << 20;
 /// The most bytes of the texts of one array.
 const MOST: usize = 1 << 30;
 const MICROS_OF_DAY: i64 = 86_400_000_000;
 
 /// The JSON text of each value. Null where the value is null; JSON's own null is the text `null`.
-pub(super) fn json_texts(array: &ArrayRef) -> Result<ArrayRef> {
-    let fault = || corrupt("a VARIANT is not stored as the binaries 'value' and 'metadata'");
-    let row = array.as_struct_opt().ok_or_else(fault)?;
-    if row.column_by_name("typed_value").is_some() {
-        return Err(Error::unsupported("a VARIANT whose values are stored in columns of their own (shredded)"));
-    }
-    let column = |name| row.column_by_name(name).and_then(|c| c.as_binary_opt::<i32>()).ok_or_else(fault);
-    let (values, metadata): (&BinaryArray, &BinaryArray) = (column("value")?, column("metadata")?);
+pub(super) fn json_texts(values: &StructArray) -> Result<ArrayRef> {
+    let stored = Binaries::of(values)?;
     let (mut texts, mut text) = (StringBuilder::new(), String::new());
-    for at in 0..row.len() {
+    for at in 0..values.len() {
         if at % 1024 == 0 {
             cancel::check()?;
         }
-        if row.is_null(at) {
+        let Some((value, metadata)) = stored.get(at)? else {
             texts.append_null();
             continue;
-        }
-        if values.is_null(at) || metadata.is_null(at) {
-            return Err(corrupt("a VARIANT lacks its value or its metadata"));
-        }
+        };
         text.clear();
-        let value = values.value(at);
-        let mut printer = Printer { names: Names::of(metadata.value(at))?, left: value.len(), text: &mut text };
-        printer.print(value, 0)?;
+        print(value, metadata, &mut text)?;
         if texts.values_slice().len().saturating_add(text.len()) > MOST {
             let error = Error::unsupported("more than 1 GiB of texts of a VARIANT column in one batch");
             return Err(error.hint("give a smaller batch_size"));
         }
         texts.append_value(&text);
     }
-    let texts: StringArray = texts.finish();
-    Ok(Arc::new(texts))
+    Ok(Arc::new(texts.finish()))
 }
 
-fn corrupt(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::CorruptFile, what)
-}
-
-/// `length` bytes from `at` on.
-fn bytes(of: &[u8], at: usize, length: usize) -> Result<&[u8]> {
-    let end = at.checked_add(length);
-    end.and_then(|end| of.get(at..end)).ok_or_else(|| {
-        corrupt(format!("a VARIANT of {} bytes ends before the {length} bytes at offset {at}", of.len()))
-    })
-}
-
-/// An unsigned number of 1 to 4 bytes.
-fn unsigned(of: &[u8], at: usize, length: usize) -> Result<usize> {
-    let number = bytes(of, at, length)?.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    usize::try_from(number).map_err(|e| corrupt("a number in a VARIANT is too large").caused_by(e))
-}
-
-/// A signed number of up to 16 bytes.
-fn signed(of: &[u8], at: usize, length: usize) -> Result<i128> {
-    let stored = bytes(of, at, length)?;
-    let negative = stored.last().is_some_and(|last| *last > 0x7f);
-    let start = if negative { -1_i128 } else { 0 };
-    Ok(stored.iter().rev().fold(start, |number, byte| number << 8 | i128::from(*byte)))
-}
-
-fn text(of: &[u8]) -> Result<&str> {
-    std::str::from_utf8(of).map_err(|e| corrupt("a text in a VARIANT is not UTF-8").caused_by(e))
-}
-
-/// The dictionary of the names of fields.
-struct Names<'a> {
-    metadata: &'a [u8],
-    width: usize,
-    count: usize,
-}
-
-impl<'a> Names<'a> {
-    fn of(metadata: &'a [u8]) -> Result<Self> {
-        let head = unsigned(metadata, 0, 1)?;
-        if head & 0x0f != 1 {
-            return Err(Error::unsupported(format!("version {} of the VARIANT encoding", head & 0x0f)));
-        }
-        let width = (head >> 6) + 1;
-        Ok(Self { metadata, width, count: unsigned(metadata, 1, width)? })
-    }
-
-    fn get(&self, id: usize) -> Result<&'a str> {
-        if id >= self.count {
-            return Err(corrupt(format!("a VARIANT names its field by {id}, of {} names", self.count)));
-        }
-        let offset = |id: usize| unsigned(self.metadata, (2 + id) * self.width - self.width + 1, self.width);
-        let (start, end) = (offset(id)?, offset(id + 1)?);
-        let names = 1 + (self.count + 2) * self.width;
-        let length = end.checked_sub(start).ok_or_else(|| corrupt("the names of a VARIANT are not in their order"))?;
-        text(bytes(self.metadata, names + start, length)?)
-    }
+/// Appends the JSON text of one value.
+pub(super) fn print(value: &[u8], metadata: &[u8], text: &mut String) -> Result<()> {
+    Printer { names: Names::of(metadata)?, left: value.len(), text }.print(value, 0)
 }
 
 /// One value on its way into a text.
@@ -280,10 +215,6 @@ impl Printer<'_> {
     }
 }
 
-fn fixed<const N: usize>(stored: &[u8]) -> Result<[u8; N]> {
-    stored.try_into().map_err(|e| corrupt("a VARIANT is too short").caused_by(e))
-}
-
 /// As ISO 8601 has it: four digits of the year, more with a sign.
 fn date(days: i64) -> String {
     let (year, month, day) = civil_from_days(days);
@@ -328,25 +259,15 @@ fn escape(text: &mut String, content: &str) {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StructArray;
-    use arrow_schema::{DataType as Arrow, Field};
-
     use super::*;
+    use crate::error::ErrorKind;
 
     /// A dictionary of the names `a` and `b`.
     const NAMES: &[u8] = &[0x01, 2, 0, 1, 2, b'a', b'b'];
 
-    fn column(members: &[(&str, &[u8])]) -> ArrayRef {
-        let member = |(name, bytes): &(&str, &[u8])| {
-            let values: ArrayRef = Arc::new(BinaryArray::from_iter_values([*bytes]));
-            (Arc::new(Field::new(*name, Arrow::Binary, true)), values)
-        };
-        Arc::new(StructArray::from(members.iter().map(member).collect::<Vec<_>>()))
-    }
-
     fn json(value: &[u8]) -> Result<String> {
-        let texts = json_texts(&column(&[("value", value), ("metadata", NAMES)]))?;
-        Ok(texts.as_string::<i32>().value(0).to_owned())
+        let mut text = String::new();
+        print(value, NAMES, &mut text).map(|()| text)
     }
 
     fn primitive(kind: u8, content: &[u8]) -> Vec<u8> {
@@ -417,12 +338,5 @@ mod tests {
         assert_eq!(json(&twice).unwrap_err().kind(), ErrorKind::CorruptFile);
         let deep = (0..2_000).fold(vec![0], |value, _| around(value, &[0, 0]));
         assert_eq!(json(&deep).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
-    }
-
-    #[test]
-    fn shredded_values_and_other_columns_are_refused() {
-        let shredded = column(&[("value", &[0]), ("metadata", NAMES), ("typed_value", &[1])]);
-        assert_eq!(json_texts(&shredded).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
-        assert_eq!(json_texts(&column(&[("value", &[0])])).unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 }
