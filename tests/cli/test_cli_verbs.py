@@ -173,6 +173,6 @@ def test_partitions_explain_and_plan(run):
 def test_sql_reads_tables_of_the_catalog(run):
     query = "select d.dt, count(*) as n from shop.days d join shop.days e using (id) group by all order by 1"
     assert run("sql", query, "-o", "csv")[1] == "dt,n\na,1\nb,1\n"
-    for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "selec"):
+    for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "insert"):
         assert run("sql", bad)[0] == 2
     assert run("sql", "select * from shop.nothing")[0] == 3

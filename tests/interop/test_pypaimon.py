@@ -104,7 +104,7 @@ def opened(name, folder):
 
 
 def plain(i):
-    """Row i of the tables `append_*`, `key_*`, `tracked_*` and `indexed`."""
+    """Row i of the tables `append_*`, `key_*` and `tracked_*`."""
     return {
         "id": i,
         "v": i % 7,
@@ -152,11 +152,6 @@ def test_blobs_are_read_beside_new_ones(name, tmp_path):
     assert t.maintenance.fsck(deep=True).problems == []
 
 
-def test_variants_and_indexes_are_read(tmp_path):
-    for name in ("variant", "indexed"):
-        (tmp_path / name).mkdir()
-    variants = in_order(opened("variant", tmp_path / "variant"))
+def test_variants_are_read(tmp_path):
+    variants = in_order(opened("variant", tmp_path))
     assert variants == [{"id": 1, "v": "80371693"}, {"id": 2, "v": None}, {"id": 3, "v": '{"n":{"m":{"o":"pond"}}}'}]
-    indexed = opened("indexed", tmp_path / "indexed")
-    assert in_order(indexed, filter="s = 's7'") == [plain(7)]
-    assert "indexes" in indexed.scan().explain()

@@ -42,7 +42,7 @@ def by_java(oracle, t, texts):
 
 
 def test_values_have_javas_bytes_and_java_reads_them(make, oracle):
-    ours, theirs = (make({"k": "INT", "v": "VARIANT"}) for _ in "ot")
+    ours, theirs = (make({"k": "INT", "v": "VARIANT"}) for _ in range(2))
     ours.append([{"k": k, "v": text} for k, text in enumerate(TEXTS)])
     by_java(oracle, theirs, TEXTS)
     assert binaries(ours) == binaries(theirs)

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.stores
 
 #: Of a commit of one bucket by an open table: a data file, a manifest, two lists, the snapshot and its hint are put; what else there
 #: is, the protocol and the upkeep after a commit ask for. It is to be 12.
-COMMIT = 42
+COMMIT = 36
 #: Of reading a table with two data files that another process has written.
 READ = 16
 

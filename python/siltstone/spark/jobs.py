@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import InvalidArgument, SiltstoneError
+from siltstone.errors import InvalidArgument, SchemaMismatch, SiltstoneError
 from siltstone.procedures.naming import quoted
 from siltstone.spark.source_writer import opened_in_task
 from siltstone.spark.task_errors import as_result, collected, from_result
@@ -95,10 +96,34 @@ def check_frame(schema: StructType, t: Table, row_kind_column: str | None) -> No
         place_of(row_kind_column, schema.fieldNames())
     fields = [f for f in schema if row_kind_column is None or f.name.lower() != row_kind_column.lower()]
     arrow = pa.schema([pa.field(f.name, arrow_of_spark(f.dataType), nullable=True) for f in fields])
-    rows = from_spark(pa.RecordBatch.from_pylist([], schema=arrow), t.schema)
-    if t.bucket_mode != "cross-partition":  # opening its writer reads all keys
+    # a row that fits wherever its types do: the core looks at no columns of an empty batch
+    needed = {f.name.lower() for f in t.schema if not f.nullable}
+    values = {f.name: _zero(f.type) if f.name.lower() in needed else None for f in arrow}
+    row = from_spark(pa.RecordBatch.from_pylist([values], schema=arrow), t.schema)
+    if t.bucket_mode == "cross-partition":  # opening its writer reads all keys
+        return
+    try:
         with t.writer() as w:
-            w.write(rows)
+            w.write(row, "+I" if row_kind_column else None)
+    except SchemaMismatch:
+        raise
+    except SiltstoneError:  # about the values of this row: those of the frame are looked at where they are written
+        return
+
+
+def _zero(kind: pa.DataType) -> Any:
+    """The value of a type that fits all types that values of this type may fit."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return {field.name: _zero(field.type) for field in kind}
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        return []
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return "" if pa.types.is_string(kind) else b""
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        return None if pa.types.is_null(kind) else decimal.Decimal(0)
+    return pa.scalar(0, pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind).as_py()
 
 
 def written(job: Job, batches: Iterator[pa.RecordBatch]) -> tuple[list[bytes], SiltstoneError | None]:

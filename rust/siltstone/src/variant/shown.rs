@@ -12,7 +12,7 @@ use crate::{
     types::is_variant,
 };
 
-/// The schema of rows whose VARIANTs have this form.
+/// The schema of rows whose VARIANT values have this form.
 pub fn shown_schema(schema: &SchemaRef, form: VariantForm) -> SchemaRef {
     if !schema.fields().iter().any(|field| holds_variant(field.data_type())) {
         return Arc::clone(schema);
@@ -21,7 +21,7 @@ pub fn shown_schema(schema: &SchemaRef, form: VariantForm) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// The rows with their VARIANTs in this form.
+/// The rows with their VARIANT values in this form.
 pub fn shown(batch: RecordBatch, form: VariantForm) -> Result<RecordBatch> {
     let schema = shown_schema(&batch.schema(), form);
     if Arc::ptr_eq(&schema, &batch.schema()) {
