@@ -61,14 +61,13 @@ impl Builder {
 
     /// The field of an object that began at `start`; its value comes next.
     pub(super) fn field(&mut self, name: &str, start: usize) -> Member {
-        let id = match self.ids.get(name) {
-            Some(id) => *id,
-            None => {
-                let id = self.names.len();
-                self.names.push(name.into());
-                self.ids.insert(name.into(), id);
-                id
-            }
+        let id = if let Some(id) = self.ids.get(name) {
+            *id
+        } else {
+            let id = self.names.len();
+            self.names.push(name.into());
+            self.ids.insert(name.into(), id);
+            id
         };
         Member { id, offset: self.value.len() - start }
     }
@@ -283,8 +282,8 @@ fn check_size(bytes: usize) -> Result<()> {
 fn width(largest: usize) -> usize {
     match largest {
         ..=0xff => 1,
-        ..=0xffff => 2,
-        ..=0xff_ffff => 3,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xff_ffff => 3,
         _ => 4,
     }
 }

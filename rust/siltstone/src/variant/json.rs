@@ -42,7 +42,7 @@ pub(crate) fn from_json_texts(texts: &StringArray) -> std::result::Result<ArrayR
 }
 
 fn parsed(text: &str, at: usize, builder: &mut Builder) -> Result<(Vec<u8>, Vec<u8>)> {
-    if at % 256 == 0 {
+    if at.is_multiple_of(256) {
         cancel::check()?;
     }
     let mut json = Json { text, at: 0, builder };
