@@ -105,6 +105,16 @@ CALLS = {
     "Table.changes(columns)": lambda cat, t: t.changes(columns=[HALF]),
     "Table.changes(filter)": lambda cat, t: t.changes(filter=HALF),
     "Table.changes(memory_limit)": lambda cat, t: t.changes(memory_limit=HALF),
+    "Table.count(filter)": lambda cat, t: t.count(f"v = '{HALF}'"),
+    "Table.drop_partitions(partitions)": lambda cat, t: t.drop_partitions({"p": HALF}),
+    "Table.get(keys)": lambda cat, t: t.get([(1, HALF)]),
+    "Table.get(keys) names": lambda cat, t: t.get([{"id": 1, HALF: "a"}]),
+    "Table.get(columns)": lambda cat, t: t.get([(1, "a")], [HALF]),
+    "Table.head(columns)": lambda cat, t: t.head(1, [HALF]),
+    "Table.merge(source)": lambda cat, t: t.merge([{"id": 1, "p": HALF}], on="id").when_matched_delete().execute(),
+    "Table.merge(on)": lambda cat, t: t.merge([{"id": 1}], on=HALF).when_matched_delete().execute(),
+    "Table.merge(memory_limit)": lambda cat, t: t.merge([{"id": 1}], on="id", memory_limit=HALF),
+    "Table.to_pandas(dtype_backend)": lambda cat, t: t.to_pandas(dtype_backend=HALF),
     "Table.scan(columns)": lambda cat, t: t.scan([HALF]).to_arrow(),
     "Table.scan(filter)": lambda cat, t: t.scan(filter=f"v = '{HALF}'").to_arrow(),
     "Table.scan(version)": lambda cat, t: t.scan(version=HALF).to_arrow(),
@@ -207,6 +217,12 @@ CALLS = {
     "Column.__init__(name)": condition(lambda: Column(HALF).is_null()),
     "Column.is_in(values)": condition(lambda: col("v").is_in(["a", HALF])),
     "Column.like(pattern)": condition(lambda: col("v").like(HALF)),
+    "Column.is_not_in(values)": condition(lambda: col("v").is_not_in(["a", HALF])),
+    "Column.contains(part)": condition(lambda: col("v").contains(HALF)),
+    "Column.starts_with(prefix)": condition(lambda: col("v").starts_with(HALF)),
+    "Column.ends_with(suffix)": condition(lambda: col("v").ends_with(HALF)),
+    "Column.coalesce(others)": lambda cat, t: t.update({"v": col("v").coalesce(HALF)}, where="id = 1"),
+    "Column.concat(others)": lambda cat, t: t.update({"v": col("v").concat(HALF)}, where="id = 1"),
     "Column.between(low)": condition(lambda: col("v").between(HALF, "b")),
     "Column.between(high)": condition(lambda: col("v").between("a", HALF)),
 }
@@ -229,9 +245,11 @@ PUBLIC = [
     st.connect, st.open_table, check_directory, col,
     st.Catalog, st.Table, TableWrite, Tags, Branches, Consumers, Maintenance, Alter, Column,
 ]  # fmt: skip
+COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 TEXTS = re.compile(r"\b(str|Any|object|Time|Duration|Size|RowKinds|Between|Start|Column|Schema)\b")
 #: Made by siltstone itself, or checked as a whole where it arrives.
-OTHERWISE = {"self", "core", "table", "catalog", "plan", "progress", "messages", "done", "tasks", "run", "properties"}
+OTHERWISE = {"self", "core", "table", "catalog", "plan", "progress", "messages", "done", "tasks", "run", "properties",
+             "connection", "other"}  # fmt: skip
 
 
 def arguments():
@@ -243,7 +261,7 @@ def arguments():
                 f"{thing.__name__}.{name}": f
                 for name, f in methods
                 if not name.startswith("_")
-                or (name.startswith("__") and thing in (Column, st.Catalog) and name in vars(thing))
+                or (name in {"__init__", *COMPARISONS} and thing in (Column, st.Catalog) and name in vars(thing))
             }
         else:
             named = {thing.__name__: thing}

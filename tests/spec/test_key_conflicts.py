@@ -128,16 +128,23 @@ def index_of(t, bucket):
 
 
 def test_what_fsck_and_writers_advise_mends_a_table_that_has_a_key_twice(make):
-    """They said to delete the key, which was refused as everything else."""
-    t = dynamic(make)
-    t.upsert([row(1, 1), row(2, 2)])
+    """They said to delete the key, which was refused as everything else.
+
+    The key lies between the least and the greatest of its file, which writers look up in the index.
+    """
+    three = {"dynamic_bucket__target_row_num": 3}
+    t, alone = [make({"p": "STRING", "id": "INT", "v": "INT"}, ["p", "id"], ["p"], **three) for _ in range(2)]
+    t.upsert([row(1, 1), row(2, 2), row(3, 3)])
+    alone.upsert([row(2, 2)])
     path = index_of(t, 0)
     content = path.read_bytes()
-    path.write_bytes(struct.pack(">i", 7))
-    t.upsert([row(1, 3)])
+    hidden = content.replace(index_of(alone, 0).read_bytes(), struct.pack(">i", 7))
+    assert hidden != content
+    path.write_bytes(hidden)
+    t.upsert([row(2, 4)])
     path.write_bytes(content)
-    assert t.scan().count() == 3
-    for refused in (lambda: t.upsert([row(9, 9)]), lambda: t.delete(keys=[{"p": "a", "id": 1}])):
+    assert t.scan().count() == 4
+    for refused in (lambda: t.upsert([row(9, 9)]), lambda: t.delete(keys=[{"p": "a", "id": 2}])):
         with pytest.raises(e.CorruptFile, match="two buckets") as raised:
             refused()
         assert "overwrite it with its own rows, each key once" in raised.value.hint
@@ -146,7 +153,7 @@ def test_what_fsck_and_writers_advise_mends_a_table_that_has_a_key_twice(make):
     rows = {r["id"]: r for r in sorted(t.scan().to_arrow().to_pylist(), key=lambda r: r["v"])}
     t.overwrite(list(rows.values()), partition={"p": "a"})
     t.upsert([row(9, 9)])
-    assert values(t) == {1: 3, 2: 2, 9: 9}
+    assert values(t) == {1: 1, 2: 4, 3: 3, 9: 9}
     t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     clean(t)
 

@@ -3,12 +3,20 @@
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types};
 use arrow_schema::DataType as ArrowType;
 use serde_json::Value;
-use siltstone::types::{DataField, DataType, TypeKind};
+use siltstone::{
+    options::VariantForm,
+    types::{DataField, DataType, TypeKind},
+    variant::shown,
+};
 
 /// The rows of batches, sorted.
 pub(crate) fn of_batches(batches: &[RecordBatch], fields: &[DataField]) -> Vec<String> {
-    let mut rows: Vec<String> =
-        batches.iter().flat_map(|b| (0..b.num_rows()).map(|r| of_row(b.columns(), r, fields))).collect();
+    let shown = |batch: &RecordBatch| shown(batch.clone(), VariantForm::Json).expect("VARIANT values as JSON");
+    let mut rows: Vec<String> = batches
+        .iter()
+        .map(shown)
+        .flat_map(|b| (0..b.num_rows()).map(move |r| of_row(b.columns(), r, fields)))
+        .collect();
     rows.sort();
     rows
 }

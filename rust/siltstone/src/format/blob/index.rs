@@ -56,7 +56,7 @@ fn places(path: &str, start: u64, index: &[u8]) -> Result<Vec<Option<Place>>> {
         if places.len() % 4096 == 0 {
             cancel::check()?;
         }
-        let at = start + (index.len() - rest.len()) as u64;
+        let at = start.saturating_add((index.len() - rest.len()) as u64);
         let difference = varint(&mut rest).ok_or_else(|| Error::corrupt(path, at, "a varint", "other bytes"))?;
         length = length.checked_add(difference).ok_or_else(|| Error::corrupt(path, at, "a length", difference))?;
         if length == -1 {
