@@ -90,7 +90,8 @@ def test_files_of_different_runs_of_an_assigner_are_not_committed(spark, orders,
 
             import pyarrow as pa
 
-            yield batch.set_column(1, "runs", pa.array([str(uuid.uuid4())] * len(batch)))
+            at = batch.schema.get_field_index("runs")
+            yield batch.set_column(at, "runs", pa.array([str(uuid.uuid4())] * len(batch)))
 
     assigning_write = assigning._write
     monkeypatch.setattr(assigning, "_write", with_other_runs)
