@@ -7,8 +7,8 @@ from siltstone import errors as e
 pytest.importorskip("pyspark")
 sqlglot = pytest.importorskip("sqlglot")
 
+from siltstone.spark.allowed import check  # noqa: E402
 from siltstone.spark.creation import creation, is_creation  # noqa: E402
-from siltstone.spark.statements import check  # noqa: E402
 
 
 def asked(text):

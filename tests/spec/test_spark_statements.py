@@ -2,15 +2,16 @@
 
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from siltstone import errors as e
 
 pytest.importorskip("pyspark")
 
+from siltstone.spark.allowed import check  # noqa: E402
 from siltstone.spark.columns import needed  # noqa: E402
 from siltstone.spark.dialect import statement  # noqa: E402
 from siltstone.spark.places import Places, qualifiers  # noqa: E402
-from siltstone.spark.statements import check  # noqa: E402
 
 PASS = [
     "SELECT 1",
@@ -157,7 +158,8 @@ def test_columns_are_left_out_where_nothing_can_use_them(query, columns):
 
     tree = sqlglot.parse_one(query, read="spark")
     table = next(n for n in tree.find_all(sqlglot.exp.Table) if (n.db, n.name) == ("d", "t"))
-    assert needed(SimpleNamespace(conf={}), query, table, ["id", "k", "v", "a b"]) == columns
+    schema = pa.schema({"id": pa.int32(), "k": pa.int64(), "v": pa.string(), "a b": pa.string()})
+    assert needed(SimpleNamespace(conf={}), query, table, schema) == columns
 
 
 @pytest.mark.parametrize(("doubled", "tag"), [(True, "it's"), (False, None)])
