@@ -118,9 +118,11 @@ class RestMetastore:
         found = self._if_there(lambda: self._client.get(self._path(database, "views", table)))
         return None if found is None else "view"
 
-    def create_table(self, database: str, table: str, properties: Mapping[str, str]) -> bool:
-        """Not asked for: :meth:`make_table` makes tables with their schemas."""
-        raise NotImplementedError
+    def create_table(self, database: str, table: str, properties: Mapping[str, str]) -> bool:  # noqa: ARG002  # of the interface
+        """Refused: :meth:`make_table` makes tables, with their schemas."""
+        raise UnsupportedFeature(
+            "a REST catalog takes no table without its schema", context={"table": f"{database}.{table}"}
+        )
 
     def drop_table(self, database: str, table: str) -> bool:
         """Let the server drop it with its files; those of an external table stay."""
@@ -140,12 +142,12 @@ class RestMetastore:
         return None
 
     def try_lock(self, database: str, table: str) -> str | None:
-        """Not asked for."""
-        raise NotImplementedError
+        """Refused: the server publishes, and has no locks."""
+        raise UnsupportedFeature("a REST catalog has no locks", context={"table": f"{database}.{table}"})
 
-    def unlock(self, database: str, table: str, taken: str) -> None:
-        """Not asked for."""
-        raise NotImplementedError
+    def unlock(self, database: str, table: str, taken: str) -> None:  # noqa: ARG002  # of the interface
+        """Refused: the server publishes, and has no locks."""
+        raise UnsupportedFeature("a REST catalog has no locks", context={"table": f"{database}.{table}"})
 
     # ---- tables
 
