@@ -371,9 +371,14 @@ impl SnapshotManager {
     /// Lets the `LATEST` hint name this version, or a newer one: it never goes back for longer than a moment. Best effort,
     /// a wrong hint is no error for our readers; Java's believe it when the next snapshot does not exist.
     pub fn write_latest_hint(&self, id: i64) -> Result<()> {
+        self.write_latest_hint_of(id, false)
+    }
+
+    /// The same; `at_once`: it was just seen that there is no next snapshot, and is only looked for again afterwards.
+    pub fn write_latest_hint_of(&self, id: i64, mut at_once: bool) -> Result<()> {
         let mut newest = id;
         for _ in 0..ATTEMPTS {
-            if !self.next_exists(newest)? {
+            if std::mem::take(&mut at_once) || !self.next_exists(newest)? {
                 self.fs.overwrite(&self.hint_path(LATEST), newest.to_string().as_bytes())?;
                 if !self.next_exists(newest)? && self.exists(newest)? {
                     return Ok(());
