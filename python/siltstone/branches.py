@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from siltstone._args import flag, optional_text, text, version_of, written
 from siltstone._handle import Handle
+from siltstone._looks import Listed, Looks
 from siltstone.report import UpkeepReport
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Looks):
     """A branch.
 
     Attributes:
@@ -43,7 +44,7 @@ class Branches(Handle):
     def list(self) -> list[Branch]:
         """All branches beside main, by name."""
         found = self._table.maintenance.branches()
-        return [Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found]
+        return Listed(Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found)
 
     def exists(self, name: str) -> bool:
         """Whether there is a branch of this name; ``main`` always is."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from siltstone import _core
 from siltstone._args import count
+from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone.errors import CommitConflict, UpkeepRunning
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
 from siltstone.write import commit_messages
@@ -18,7 +19,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class CompactionTask:
+class CompactionTask(Looks):
     """One bucket to compact; runs anywhere that reaches the table's files.
 
     Attributes:
@@ -48,7 +49,7 @@ class CompactionTask:
 
 
 @dataclass(frozen=True)
-class CompactionPlan:
+class CompactionPlan(Looks):
     """What a compaction would do; empty when nothing has to be done.
 
     Attributes:
@@ -70,6 +71,13 @@ class CompactionPlan:
     def __len__(self) -> int:
         """Number of tasks."""
         return len(self.tasks)
+
+    def _facts(self) -> Facts:
+        return [("buckets", f"{len(self):,}"), ("files", f"{self.files:,}"), ("size", size_text(self.bytes))]
+
+    def _grids(self) -> list[Grid]:
+        rows = [(t.partition, str(t.bucket), f"{t.files:,}", f"{t.rows:,}", size_text(t.bytes)) for t in self.tasks]
+        return [Grid(("partition", "bucket", "files", "rows", "size"), rows)] if rows else []
 
 
 def run_task(token: bytes, threads: int | None = None) -> bytes:

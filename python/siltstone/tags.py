@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from siltstone._args import Duration, Time, age_limit, duration_text, flag, millis, text, version_of
 from siltstone._handle import Handle
+from siltstone._looks import Listed
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
 from siltstone.versions import Snapshot, Tag
@@ -34,7 +35,7 @@ class Tags(Handle):
             >>> example_table().tags.list()
             []
         """
-        return self._table.maintenance.tags()
+        return Listed(self._table.maintenance.tags())
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name.

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from siltstone._args import flag, names, shown
 from siltstone._data import arrow_stream
+from siltstone._looks import Listed, Looks
 from siltstone._partitions import partition_list
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, col
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Looks):
     """A partition.
 
     Attributes:
@@ -44,7 +45,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class TableStats:
+class TableStats(Looks):
     """A table in figures.
 
     Attributes:
@@ -172,7 +173,7 @@ class Parts(Reading):
             return []
         null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
         rows = self.inspect("partitions").to_arrow().to_pylist()
-        return [
+        return Listed(
             Partition(
                 _spec(row["partition"], null),
                 row["file_count"],
@@ -181,7 +182,7 @@ class Parts(Reading):
                 row["last_update_time"],
             )
             for row in rows
-        ]
+        )
 
     def drop_partitions(
         self, partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, dry_run: bool = False

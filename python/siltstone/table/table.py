@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
+from siltstone._looks import Listed
 from siltstone._partitions import partition_list
 from siltstone._spellings import unknown_attribute
 from siltstone.alter import Alter
@@ -110,7 +111,7 @@ class Table(Parts, Whole, Merging, Writing):
     def history(self, limit: int | None = 20) -> list[Snapshot]:
         """The newest snapshots, newest first; with None all of them."""
         given = count("limit", limit)
-        return self._core.history(_ALL if given is None else given)
+        return Listed(self._core.history(_ALL if given is None else given))
 
     # ---- maintenance
 
@@ -248,7 +249,7 @@ class Table(Parts, Whole, Merging, Writing):
         Args:
             version: Snapshot id; None for the latest.
         """
-        return self._core.files(count("version", version))
+        return Listed(self._core.files(count("version", version)))
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import Size, flag
 from siltstone._computed import new_values
 from siltstone._data import arrow_stream
+from siltstone._looks import Listed
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
@@ -215,7 +216,7 @@ class Writing(Definition):
             >>> [(f.name, f.value) for f in example_table().features()][:2]
             [('buckets', 'fixed: 1 by id'), ('merge engine', 'deduplicate')]
         """
-        return self._core.features()
+        return Listed(self._core.features())
 
     @property
     def routing_columns(self) -> list[str]:
