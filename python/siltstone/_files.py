@@ -138,6 +138,23 @@ def _names(data: bytes) -> Iterator[str]:
             yield from json.loads(line)
 
 
+def known_rows(data: Any) -> int | None:
+    """How many rows data has, where it is at hand: in the footers of files of Parquet, and in a length."""
+    if is_file_name(data):
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        paths = _matching(os.path.expanduser(directory("data", data)))  # noqa: PTH111  # a pattern is no path
+        if {_format(p) for p in paths} != {"parquet"}:
+            return None
+        try:
+            return int(ds.dataset(paths, format="parquet").count_rows())
+        except (pa.ArrowException, OSError):
+            return None  # the read says what is wrong
+    rows = getattr(data, "count_rows", None)  # a dataset
+    return int(rows()) if callable(rows) else None
+
+
 def file_schema(name: str) -> Any:
     """The columns of a file, in the types that its values have."""
     import pyarrow as pa

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone._frames import frame_of
+from siltstone._operation import operation
 from siltstone._spellings import unknown_attribute
 from siltstone._visible import visible_lines
 from siltstone.changes import between_argument
@@ -108,6 +109,13 @@ class Scan:
         # a system table knows some of them: who narrows looks at the rows again
         return self._asked(given | {name: value for name, value in asked.items() if name in given})
 
+    @property
+    def _name(self) -> str:
+        """The table, as far as its place says it."""
+        database, _, table = self._location.rstrip("/").rpartition("/")
+        database = database.rpartition("/")[2].removesuffix(".db")
+        return ".".join(part for part in (database, table) if part)
+
     def _asked(self, request: Mapping[str, Any]) -> Scan:
         """A scan of the same with another request."""
         return Scan(self._location, self._branch, self._options, request)
@@ -132,7 +140,10 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
-        return whole_table(self._plan())
+        with operation("scan", self._name, is_read=True) as done:
+            rows = whole_table(self._plan())
+            done(rows.num_rows)
+        return rows
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dicts."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from siltstone._args import flag, names, shown
 from siltstone._data import arrow_stream
 from siltstone._looks import Listed, Looks
+from siltstone._operation import operation
 from siltstone._partitions import partition_list
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, col
@@ -211,7 +212,9 @@ class Parts(Reading):
             partitions = [partitions.spec]
         elif isinstance(partitions, Sequence):
             partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
-        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
+        given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
+        with operation("drop_partitions", self._core, is_read=is_plan) as done:
+            return done(self._core.truncate(given, is_plan))
 
     def stats(self) -> TableStats:
         """The newest version in figures, from metadata alone.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
 from siltstone._looks import Listed
+from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
 from siltstone._spellings import unknown_attribute
 from siltstone.alter import Alter
@@ -161,9 +162,9 @@ class Table(Parts, Whole, Merging, Writing):
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        return self._core.rescale(
-            number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
-        )
+        condition, given, is_plan = condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
+        with operation("rescale", self._core, is_read=is_plan) as done:
+            return done(self._core.rescale(number, condition, given, is_plan))
 
     def rewrite_file_index(
         self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -186,7 +187,8 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.rewrite_file_index().snapshot.kind
             'COMPACT'
         """
-        return self._core.rewrite_file_index(partition_list(partition))
+        given = partition_list(partition)
+        return told("rewrite_file_index", self._core, self._core.rewrite_file_index, given)
 
     def expire_snapshots(
         self,
@@ -241,7 +243,8 @@ class Table(Parts, Whole, Merging, Writing):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return self._core.maintenance.rollback(*place, flag("dry_run", dry_run))
+        is_plan = flag("dry_run", dry_run)
+        return told("rollback", self._core, self._core.maintenance.rollback, *place, is_plan)
 
     def files(self, *, version: int | None = None) -> list[FileEntry]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
