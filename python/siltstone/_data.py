@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import shown, text
 from siltstone._arrow import of_pyarrow
 from siltstone._files import file_rows, is_file_name, known_rows
+from siltstone._frames import unwrapped
 from siltstone._progress import counted
 from siltstone._values import column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
@@ -38,6 +39,7 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
     """
     raised: list[BaseException] = []
     try:
+        data = unwrapped(data)
         stream = _stream(data, Typing(table, others=others), raised)
         stream = counted(stream, lambda: known_rows(data))
     except SchemaError as e:

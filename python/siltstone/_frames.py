@@ -80,3 +80,9 @@ def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool
     if pa.types.is_map(kind):
         return any(_has_nanoseconds_in_rows(part, in_row=True) for part in (kind.key_type, kind.item_type))
     return pa.types.is_struct(kind) and any(_has_nanoseconds_in_rows(field.type, in_row=True) for field in kind)
+
+
+def unwrapped(data: Any) -> Any:
+    """The frame within one of narwhals; anything else as it is."""
+    is_wrapper = type(data).__module__.partition(".")[0] == "narwhals" and hasattr(data, "to_native")
+    return data.to_native() if is_wrapper else data

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
+from siltstone._frames import unwrapped
 from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedType
 
 _PYTHON = {
@@ -30,6 +31,7 @@ def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     """The pyarrow schema of something with columns; None for anything else."""
     import pyarrow as pa
 
+    data = unwrapped(data)
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         return pa.Schema.from_pandas(data, preserve_index=False).remove_metadata()
