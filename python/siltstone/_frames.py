@@ -36,7 +36,8 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
 
 def _nullable() -> dict[Any, Any]:
     import pandas as pd
-    import pyarrow as pa
+
+    from siltstone._pyarrow import pa
 
     return {
         pa.int8(): pd.Int8Dtype(),
@@ -53,7 +54,8 @@ def _nullable() -> dict[Any, Any]:
 def pandas_frame(table: pa.Table) -> pd.DataFrame:
     """A frame with every value as it is: a float would not hold each BIGINT, an integer in a row is no moment."""
     import pandas as pd
-    import pyarrow as pa
+
+    from siltstone._pyarrow import pa
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
     others = {}
@@ -70,7 +72,7 @@ def pandas_frame(table: pa.Table) -> pd.DataFrame:
 
 def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
     """Whether pyarrow would make integers of moments, which it does with nanoseconds in rows and maps."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if pa.types.is_timestamp(kind):
         return in_row and kind.unit == "ns"

@@ -157,7 +157,7 @@ def counted(stream: Any, expected: Callable[[], int | None]) -> Any:
     here = _here.get()
     if here is None:
         return stream
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     rows = getattr(stream, "num_rows", None)
     rows = expected() if rows is None else rows

@@ -34,7 +34,7 @@ class Unknown(Exception):  # never leaves the module
 
 def condition_of(expression: Any, schema: Any) -> Tree | None:
     """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         plan = _message(bytes(expression.to_substrait(schema)))

@@ -104,7 +104,7 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
 
 def read_changes(stream: _core.Changes) -> Iterator[ChangeBatch]:
     """The batches of a stream. What has been handed out is remembered when the next batch is asked for."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     while (progress := stream.progress()) is not None:
         snapshot, batches, wait = progress

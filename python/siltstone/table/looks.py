@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from siltstone._looks import Grid, escaped, html_of_facts, html_of_grid, rich_of
+from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
     Table = Any
@@ -28,7 +29,9 @@ def _facts(table: Table) -> list[tuple[str, str]]:
     return facts
 
 
-def _columns(table: Table) -> Grid:
+def _columns(table: Table) -> list[Grid]:
+    if not has_pyarrow():
+        return []
     key = {*table.primary_key}
     fields = list(table.schema)
     rows = [
@@ -37,7 +40,7 @@ def _columns(table: Table) -> Grid:
     ]
     if len(fields) > _COLUMNS:
         rows.append((f"... {len(fields) - _COLUMNS} more", "", ""))
-    return Grid(("column", "type", ""), rows)
+    return [Grid(("column", "type", ""), rows)]
 
 
 def _history(table: Table) -> list[Grid]:
@@ -48,10 +51,10 @@ def _history(table: Table) -> list[Grid]:
 
 def html_of_table(table: Table) -> str:
     """The table as HTML: what it is, its columns and its newest versions."""
-    grids = "".join(html_of_grid(grid) for grid in (_columns(table), *_history(table)))
+    grids = "".join(html_of_grid(grid) for grid in (*_columns(table), *_history(table)))
     return f"<div><strong>{escaped(table.name)}</strong>{html_of_facts(_facts(table))}{grids}</div>"
 
 
 def rich_of_table(table: Table) -> Any:
     """The table for a terminal."""
-    return rich_of(table.name, _facts(table), [_columns(table), *_history(table)])
+    return rich_of(table.name, _facts(table), [*_columns(table), *_history(table)])

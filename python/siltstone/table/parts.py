@@ -98,7 +98,7 @@ class Parts(Reading):
             >>> t.get([2, 7, 1]).to_pylist()
             [{'id': 2, 'item': 'ink'}, {'id': 1, 'item': 'pen'}]
         """
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         given = self._keys(keys)
         key = self.primary_key
@@ -113,7 +113,7 @@ class Parts(Reading):
 
     def _keys(self, keys: Any) -> pa.Table:
         """Keys of an argument, with the types of the table."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         key = self.primary_key
         if not key:
@@ -173,7 +173,7 @@ class Parts(Reading):
         if not self.partition_by:
             return []
         null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
-        rows = self.inspect("partitions").to_arrow().to_pylist()
+        rows = self.inspect("partitions").to_pylist()
         return Listed(
             Partition(
                 _spec(row["partition"], null),
@@ -243,7 +243,7 @@ class Parts(Reading):
         )
 
     def _analyzed(self) -> dict[str, dict[str, Any]]:
-        found = self.inspect("statistics", ["colstat"]).to_arrow().to_pylist()
+        found = self.inspect("statistics", ["colstat"]).to_pylist()
         text = found[-1]["colstat"] if found else None
         return json.loads(text) if text else {}
 

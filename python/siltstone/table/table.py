@@ -10,6 +10,7 @@ from siltstone._args import Duration, Time, count, flag, millis, optional_text, 
 from siltstone._looks import Listed
 from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
+from siltstone._pyarrow import has_pyarrow
 from siltstone._spellings import unknown_attribute
 from siltstone.alter import Alter
 from siltstone.branches import Branches
@@ -53,8 +54,10 @@ class Table(Parts, Whole, Merging, Writing):
 
     def __repr__(self) -> str:
         """Name, columns, keys and place."""
-        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        parts = [f"Table({self.name!r}", columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}..."]
+        parts = [f"Table({self.name!r}"]
+        if has_pyarrow():
+            columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+            parts.append(columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}...")
         if self.primary_key:
             parts.append(f"primary_key={self.primary_key}")
         if self.partition_by:

@@ -240,7 +240,7 @@ class Writing(Definition):
         Returns:
             int32, not negative. On tables without partitions it is the bucket.
         """
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         with arrow_stream(data, self._core) as stream:
             return pa.array(self._core.routes(stream), pa.int32())

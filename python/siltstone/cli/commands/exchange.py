@@ -147,9 +147,10 @@ def export(app: App, /, table: str, file: str, select: str | None, limit: int, f
 
 
 def _export(scan: Any, path: pathlib.Path, suffix: str, advance: Callable[[int], None]) -> int:
-    import pyarrow as pa
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
+
+    from siltstone._pyarrow import pa
 
     schema, rows = pa.schema(scan), 0
     if suffix in {".json", ".jsonl", ".ndjson"}:
