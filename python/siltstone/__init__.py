@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from siltstone._computed import lit
 from siltstone._core import __version__
+from siltstone._progress import progress
 from siltstone.catalog import Catalog, connect, open_table, scan_polars
 from siltstone.errors import SiltstoneError
 from siltstone.merge import Merge
@@ -43,5 +44,6 @@ __all__ = [
     "connect",
     "lit",
     "open_table",
+    "progress",
     "scan_polars",
 ]

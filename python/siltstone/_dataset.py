@@ -84,19 +84,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         return ds.Scanner.from_batches(reader, columns=columns, filter=filter)
 
     def _needed(self, columns: Any, condition: Any) -> list[str] | None:
-        """Names of the columns that are read; None for all."""
-        if columns is None:
-            return None
-        names = self.schema.names
-        asked = columns if isinstance(columns, dict) else dict.fromkeys(columns)
-        texts = [str(expression) for expression in asked.values() if expression is not None]
-        if condition is not None:
-            texts.append(str(condition))
-        plain = {name for name, expression in asked.items() if expression is None}
-        if unknown := [name for name in plain if name not in names]:
-            raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")
-        needed = [name for name in names if name in plain or any(_names(text, name) for text in texts)]
-        return needed or names[:1]
+        return columns_needed(self.schema, columns, condition)
 
     def to_table(self, columns: Any = None, filter: Any = None, **others: Any) -> pa.Table:  # noqa: A002
         """The rows as a pyarrow table."""
@@ -148,6 +136,22 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         raise InvalidArgument(
             "a dataset of a scan is filtered where it is read", hint="to_table(filter=...), or t.scan(filter=...)"
         )
+
+
+def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str] | None:
+    """Names of the columns that are read for these, or expressions by name, and a condition; None for all."""
+    if columns is None:
+        return None
+    names = schema.names
+    asked = columns if isinstance(columns, dict) else dict.fromkeys(columns)
+    texts = [str(expression) for expression in asked.values() if expression is not None]
+    if condition is not None:
+        texts.append(str(condition))
+    plain = {name for name, expression in asked.items() if expression is None}
+    if unknown := [name for name in plain if name not in names]:
+        raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")
+    needed = [name for name in names if name in plain or any(_names(text, name) for text in texts)]
+    return needed or names[:1]
 
 
 def _names(text: str, column: str) -> bool:

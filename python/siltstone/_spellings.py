@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from siltstone._pyarrow import MissingAttribute
+
 #: By class: the name elsewhere, and the call here.
 _HERE = {
     "Table": {
@@ -99,6 +101,8 @@ _HERE = {
 def unknown_attribute(thing: Any, name: str) -> AttributeError:
     """The error for an attribute that there is not, with what it is called here."""
     kind = type(thing)
+    if hasattr(kind, name):  # a property that needs pyarrow
+        return MissingAttribute()
     text = f"a {kind.__name__} has no '{name}'"
     families = [base.__name__ for base in kind.__mro__]
     known = next((_HERE[family][name] for family in families if name in _HERE.get(family, {})), None)

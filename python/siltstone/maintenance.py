@@ -18,6 +18,7 @@ from siltstone._args import (
     text,
 )
 from siltstone._handle import Handle
+from siltstone._operation import P, R, told
 from siltstone._partitions import partition_list
 from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks
 from siltstone.errors import InvalidArgument
@@ -31,6 +32,9 @@ class Maintenance(Handle):
     @property
     def _maintenance(self) -> _core.Maintenance:
         return self._table.maintenance
+
+    def _told(self, name: str, run: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        return told(name, self._table, run, *args, **kwargs)
 
     def plan_compaction(
         self,
@@ -72,7 +76,7 @@ class Maintenance(Handle):
             where: See :meth:`plan_compaction`.
             partitions: See :meth:`plan_compaction`.
             idle: See :meth:`plan_compaction`.
-            progress: Show a progress bar on a terminal.
+            progress: Show a progress bar on a terminal; see :func:`siltstone.progress`.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
             run: Runs tasks, perhaps elsewhere; None: here, one after another.
 
@@ -110,7 +114,7 @@ class Maintenance(Handle):
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
-        return self._table.compact_manifests()
+        return self._told("compact_manifests", self._table.compact_manifests)
 
     def expire_snapshots(
         self,
@@ -154,7 +158,8 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
+        chosen = most, least, limit, deletes, flag("dry_run", dry_run)
+        return self._told("expire_snapshots", self._maintenance.expire_snapshots, *chosen)
 
     def expire_snapshots_by_options(
         self, *, older_than: Time | Duration | None = None, dry_run: bool = False
@@ -170,7 +175,8 @@ class Maintenance(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run))
+        by_options = self._maintenance.expire_snapshots_by_options
+        return self._told("expire_snapshots", by_options, limit, flag("dry_run", dry_run))
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -186,7 +192,7 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         if limit is None:
             raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
-        return self._maintenance.expire_consumers(limit, flag("dry_run", dry_run))
+        return self._told("expire_consumers", self._maintenance.expire_consumers, limit, flag("dry_run", dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -206,7 +212,8 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
+        limit, is_plan = age_limit("older_than", older_than), flag("dry_run", dry_run)
+        return self._told("remove_orphan_files", self._maintenance.remove_orphan_files, limit, is_plan)
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -226,7 +233,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return self._maintenance.fsck(flag("deep", deep))
+        return self._told("fsck", self._maintenance.fsck, flag("deep", deep))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -237,7 +244,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return self._maintenance.analyze()
+        return self._told("analyze", self._maintenance.analyze)
 
     def expire_partitions(
         self,
@@ -271,7 +278,8 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        return self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
+        chosen = kept, formatter, pattern, by, most, flag("dry_run", dry_run)
+        return self._told("expire_partitions", self._maintenance.expire_partitions, *chosen)
 
 
 def check_directory(location: str, *, deep: bool = False) -> Verdict:
@@ -284,4 +292,5 @@ def check_directory(location: str, *, deep: bool = False) -> Verdict:
     Raises:
         TableNotFound: No table is there.
     """
-    return _core.check(text("location", location), flag("deep", deep))
+    place, is_deep = text("location", location), flag("deep", deep)
+    return told("fsck", place, _core.check, place, is_deep)

@@ -11,6 +11,7 @@ from siltstone._args import Size, count, names, optional_text, size_bytes, text
 from siltstone._computed import new_values
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
+from siltstone._operation import operation
 from siltstone._sql import column_text
 from siltstone.errors import InvalidArgument
 from siltstone.report import MergeReport
@@ -120,8 +121,9 @@ class Merge(Unpicklable):
             "memory_limit": self._memory,
             "threads": self._threads,
         }
-        with arrow_stream(self._source, self._table, others=True) as stream:
-            report = self._table.merge(stream, json.dumps(arguments))
+        table = self._table
+        with operation("merge", table, unit="rows") as done, arrow_stream(self._source, table, others=True) as stream:
+            report = done(table.merge(stream, json.dumps(arguments)))
         self._done()
         return report
 

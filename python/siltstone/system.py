@@ -128,7 +128,7 @@ class SystemTable:
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         return pa.schema(self.scan())
 

@@ -14,7 +14,7 @@ from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name
 from siltstone.errors import InvalidArgument
-from siltstone.system import table_or_system
+from siltstone.system import SystemTable, table_or_system
 from siltstone.table import Table
 
 if TYPE_CHECKING:
@@ -132,9 +132,19 @@ def scan_polars(table: Table | str, **scan: Any) -> pl.LazyFrame:
         >>> st.scan_polars(example_table()).filter(pl.col("id") == 2).collect().to_dicts()
         [{'id': 2, 'item': 'ink'}]
     """
+    return table_of(table).scan(**scan).to_polars(lazy=True)
+
+
+def table_of(table: Table | str) -> Table:
+    """A table by its directory, by ``db.table`` of the catalog that the environment names, or as it is.
+
+    Raises:
+        InvalidArgument: Something else, or a name and no catalog in the environment.
+        TableNotFound: There is no such table.
+    """
     if isinstance(table, str):
         is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
         table = open_table(table) if is_directory else connect().table(table)
-    if not isinstance(table, Table):
+    if not isinstance(table, (Table, SystemTable)):
         raise InvalidArgument(f"{shown(table)} is no table: give one, its directory, or db.table")
-    return table.scan(**scan).to_polars(lazy=True)
+    return table

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
+from siltstone._frames import unwrapped
+from siltstone._plain import schema_of
+from siltstone._pyarrow import has_pyarrow
 from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedType
 
 _PYTHON = {
@@ -28,7 +31,10 @@ _PYTHON = {
 
 def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     """The pyarrow schema of something with columns; None for anything else."""
-    import pyarrow as pa
+    data = unwrapped(data)
+    if not has_pyarrow():
+        return schema_of(data)
+    from siltstone._pyarrow import pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
@@ -64,10 +70,14 @@ def of_types(columns: Mapping[str, Any]) -> Any:
         IllegalSchema: Types of Arrow beside types in SQL.
         UnsupportedType: A type of Python that no column has.
     """
-    import pyarrow as pa
-
-    if not any(isinstance(kind, pa.DataType) or _is_polars(kind) for kind in columns.values()):
+    if not any(_is_arrow(kind) or _is_polars(kind) for kind in columns.values()):
         return [{"name": name, "type": _written(name, kind)} for name, kind in columns.items()]
+    if not has_pyarrow() and not any(isinstance(kind, str) for kind in columns.values()):
+        import polars as pl
+
+        return pl.Schema(columns)
+    from siltstone._pyarrow import pa
+
     fields = []
     for name, kind in columns.items():
         if isinstance(kind, str):
@@ -76,6 +86,10 @@ def of_types(columns: Mapping[str, Any]) -> Any:
             )
         fields.append(pa.field(name, _arrow(name, kind)))
     return pa.schema(fields)
+
+
+def _is_arrow(kind: Any) -> bool:
+    return type(kind).__module__.partition(".")[0] == "pyarrow"
 
 
 def _is_polars(kind: Any) -> bool:
@@ -107,7 +121,7 @@ def _sql_type(name: str, kind: Any) -> str:
 
 
 def _arrow(name: str, kind: Any) -> Any:
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if isinstance(kind, pa.DataType):
         return kind

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from siltstone._core import __version__
+from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
 from siltstone.cli import exits
 from siltstone.cli.commands import (
@@ -96,15 +98,28 @@ def _output_first(args: Sequence[str]) -> list[str]:
 )
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
+@click.option("-v", "--verbose", is_flag=True, help="Print a line on stderr for each commit, compaction, expiry...")
+@click.option("--no-progress", is_flag=True, help="Show no progress bars ($SILTSTONE_PROGRESS=0).")
 @click.version_option(__version__, "-V", "--version", prog_name="siltstone")
 @click.pass_context
-def cli(ctx: click.Context, warehouse: str | None, catalog: str | None, output: str, no_color: bool) -> None:
+def cli(
+    ctx: click.Context,
+    warehouse: str | None,
+    catalog: str | None,
+    output: str,
+    no_color: bool,
+    verbose: bool,
+    no_progress: bool,
+) -> None:
     """Apache Paimon tables without a JVM.
 
     A TABLE is a directory, or db.table of the catalog; db.table$branch_b names a branch.
     Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries, 5 problems found.
     """
     ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
+    ctx.with_resource(progress(not no_progress and by_environment(default=True)))
+    if verbose:
+        ctx.with_resource(_logged())
 
 
 _MODULES = (
@@ -151,6 +166,21 @@ def main(args: Sequence[str] | None = None) -> None:
     except OSError as e:
         _print_error(e)  # our output cannot be written, for example on a full disk
         sys.exit(exits.FAILURE)
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """What is logged for information, on stderr."""
+    logger, handler = logging.getLogger("siltstone"), logging.StreamHandler()
+    handler.setFormatter(_VisibleLines())
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
 
 
 class _VisibleLines(logging.Formatter):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from siltstone import _core
+from siltstone._pyarrow import MissingAttribute, has_pyarrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,9 @@ class Definition:
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema (docs/types.md: which type becomes which)."""
-        import pyarrow as pa
+        if not has_pyarrow():
+            raise MissingAttribute
+        from siltstone._pyarrow import pa
 
         return pa.schema(self._core.arrow_schema())
 

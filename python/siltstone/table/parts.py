@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 from siltstone._args import flag, names, shown
 from siltstone._data import arrow_stream
+from siltstone._looks import Listed, Looks
+from siltstone._operation import operation
 from siltstone._partitions import partition_list
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, col
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Looks):
     """A partition.
 
     Attributes:
@@ -44,7 +46,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class TableStats:
+class TableStats(Looks):
     """A table in figures.
 
     Attributes:
@@ -96,7 +98,7 @@ class Parts(Reading):
             >>> t.get([2, 7, 1]).to_pylist()
             [{'id': 2, 'item': 'ink'}, {'id': 1, 'item': 'pen'}]
         """
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         given = self._keys(keys)
         key = self.primary_key
@@ -111,7 +113,7 @@ class Parts(Reading):
 
     def _keys(self, keys: Any) -> pa.Table:
         """Keys of an argument, with the types of the table."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         key = self.primary_key
         if not key:
@@ -171,8 +173,8 @@ class Parts(Reading):
         if not self.partition_by:
             return []
         null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
-        rows = self.inspect("partitions").to_arrow().to_pylist()
-        return [
+        rows = self.inspect("partitions").to_pylist()
+        return Listed(
             Partition(
                 _spec(row["partition"], null),
                 row["file_count"],
@@ -181,7 +183,7 @@ class Parts(Reading):
                 row["last_update_time"],
             )
             for row in rows
-        ]
+        )
 
     def drop_partitions(
         self, partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, dry_run: bool = False
@@ -210,7 +212,9 @@ class Parts(Reading):
             partitions = [partitions.spec]
         elif isinstance(partitions, Sequence):
             partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
-        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
+        given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
+        with operation("drop_partitions", self._core, is_read=is_plan) as done:
+            return done(self._core.truncate(given, is_plan))
 
     def stats(self) -> TableStats:
         """The newest version in figures, from metadata alone.
@@ -239,7 +243,7 @@ class Parts(Reading):
         )
 
     def _analyzed(self) -> dict[str, dict[str, Any]]:
-        found = self.inspect("statistics", ["colstat"]).to_arrow().to_pylist()
+        found = self.inspect("statistics", ["colstat"]).to_pylist()
         text = found[-1]["colstat"] if found else None
         return json.loads(text) if text else {}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from siltstone.cli import exits, output
@@ -37,9 +35,7 @@ def compact(
         fields = ("partition", "bucket", "files", "rows", "bytes")
         output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
         return exits.OK
-    report = t.maintenance.compact(
-        full=full, where=where, idle=idle, progress=sys.stderr.isatty(), commit_every=commit_every
-    )
+    report = t.maintenance.compact(full=full, where=where, idle=idle, commit_every=commit_every)
     after = t.snapshot()
     summary = as_dict(report)
     summary["snapshots"] = [s.id for s in report.snapshots]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._operation import operation
 from siltstone.cli import output
 from siltstone.cli.commands.read import query_options, scan_of
 from siltstone.cli.context import App, pass_app, table_argument
@@ -52,10 +53,10 @@ def _write(app: App, t: Table, files: list[str], mode: str) -> None:
     else:
         if mode == "upsert" and not t.primary_key:
             raise InvalidArgument(f"{t.name} has no primary key: use --mode append")
-        with t.writer() as w:
+        with operation("write", t.name, unit="rows") as done, t.writer() as w:
             for name in files:
                 w.write(name)
-            reports.append(w.commit())
+            reports.append(done(w.commit()))
     (report,) = reports
     snapshots = [s.id for s in report.snapshots]
     output.record(app, {"rows": report.rows, "files": report.files, "snapshots": snapshots, "notes": report.notes})
@@ -137,17 +138,19 @@ def export(app: App, /, table: str, file: str, select: str | None, limit: int, f
     scan = scan_of(app, table, columns, limit or None, query)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        rows = _export(scan, partial, path.suffix.lower())
+        with operation("export", table, unit="rows", is_read=True) as done:
+            rows = done(_export(scan, partial, path.suffix.lower(), done.advance))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     output.record(app, {"file": str(path), "rows": rows, "bytes": path.stat().st_size})
 
 
-def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
-    import pyarrow as pa
+def _export(scan: Any, path: pathlib.Path, suffix: str, advance: Callable[[int], None]) -> int:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
+
+    from siltstone._pyarrow import pa
 
     schema, rows = pa.schema(scan), 0
     if suffix in {".json", ".jsonl", ".ndjson"}:
@@ -156,6 +159,7 @@ def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
         with path.open("w", encoding="utf-8") as lines:
             for batch in scan.to_batches():
                 rows += batch.num_rows
+                advance(batch.num_rows)
                 lines.writelines(f"{output.json_text(row)}\n" for row in rows_of(batch))
         return rows
     makers = {
@@ -168,6 +172,7 @@ def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
     with makers[suffix]() as writer:
         for batch in scan.to_batches():
             rows += batch.num_rows
+            advance(batch.num_rows)
             writer.write_batch(batch)
     return rows
 
