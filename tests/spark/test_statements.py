@@ -1,11 +1,13 @@
 """Statements of ``ss.sql`` about databases and tables of the warehouse: what Paimon's Spark catalog does by them."""
 
+import functools
 import pathlib
 
 import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
+from siltstone.spark import checks
 from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -291,3 +293,60 @@ def test_what_is_of_spark_stays_with_spark(spark, sql, orders, tmp_path):
     assert before == listed() and not pathlib.Path(location).exists() and orders.snapshot().id == 1
     assert sql("DESCRIBE FUNCTION upper")[0][0].startswith("Function: upper")
     assert {row[1] for row in sql("SHOW TABLES IN default")} == {t.name for t in spark.catalog.listTables("default")}
+
+
+def test_settings_of_the_session_are_options_of_tables(spark, cat, sql, orders):
+    """SET spark.paimon.… was taken and did nothing."""
+    orders.upsert([{"dt": "c", "id": 1, "v": 1, "s": "x"}])
+    count = "SELECT count(*) FROM shop.orders"
+    keys = [
+        "scan.snapshot-id",
+        "paimon.shop.orders.scan.snapshot-id",
+        "*.shop.other.scan.snapshot-id",
+        "write.merge-schema",
+    ]
+    try:
+        sql(f"SET spark.paimon.{keys[0]}=1")
+        assert (sql(count), ss.read(spark, "shop.orders").count()) == ([(4,)], 4)
+        sql(f"SET spark.paimon.{keys[2]}=7")
+        spark.conf.set(f"spark.paimon.{keys[1]}", "2")
+        assert (sql(count), ss.table(spark, "shop.orders").count()) == ([(5,)], 5)
+        assert sql(f"{count} /*+ OPTIONS('scan.snapshot-id' = '1') */") == [(4,)]
+        spark.conf.set(f"spark.paimon.{keys[3]}", "true")
+        with pytest.raises(e.UnknownOption, match="the setting spark.paimon.write.merge-schema") as raised:
+            sql(count)
+        assert "merge_schema=True" in raised.value.hint
+    finally:
+        for key in keys:
+            spark.conf.unset(f"spark.paimon.{key}")
+    assert sql(count) == [(5,)]
+
+
+def test_properties_of_a_database_need_a_catalog_that_keeps_them(spark, cat, sql, tmp_path):
+    with pytest.raises(e.UnsupportedFeature, match="keeps no properties"):
+        sql("ALTER DATABASE shop SET DBPROPERTIES ('owner' = 'me')")
+    with pytest.raises(e.UnsupportedFeature, match="SET LOCATION"):
+        sql("ALTER SCHEMA shop SET LOCATION '/x'")
+
+
+def test_columns_get_their_defaults(cat, sql):
+    sql("CREATE TABLE shop.d (id INT, n INT DEFAULT -7, s STRING DEFAULT 'it''s')")
+    sql("INSERT INTO shop.d (id) VALUES (1)")
+    assert sql("SELECT * FROM shop.d") == [(1, -7, "it's")]
+    assert sql("SHOW CREATE TABLE shop.d")[0][0].count("DEFAULT") == 2
+
+
+def test_workers_are_asked_for_their_siltstone(spark, cat, tmp_path):
+    """A worker without siltstone, or with another one, failed in the first query with a traceback of Spark's."""
+
+    def missing(batches):
+        raise ModuleNotFoundError("No module named 'siltstone'")
+        yield
+
+    with pytest.raises(e.InvalidArgument, match="workers have no siltstone") as raised:
+        checks._answers(spark, 1, missing)
+    assert "PYSPARK_PYTHON" in raised.value.hint
+    row = checks._answers(spark, 1, functools.partial(checks._look, str(tmp_path / "lake"), {}))[0]
+    assert (row.version, row.problem) == (st.__version__, None)
+    row = checks._answers(spark, 1, functools.partial(checks._look, str(tmp_path / "elsewhere"), {}))[0]
+    assert "elsewhere" in row.problem

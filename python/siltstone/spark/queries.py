@@ -20,7 +20,8 @@ from siltstone.spark.dialect import Statement, hint_options, names_version, stat
 from siltstone.spark.max_partition import with_max_partitions
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
-from siltstone.spark.reading import columns_of, frame, latest
+from siltstone.spark.reading import columns_of, latest
+from siltstone.spark.relations import relation
 from siltstone.spark.session import current_database, is_of_spark, table_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
@@ -134,7 +135,7 @@ def _rewrite(
         columns = needed(spark, given.text, r.node, r.schema)
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        frames[place] = frame(spark, r.table, columns, conditions.of(r.node), r.query)
+        frames[place] = relation(spark, r.table, columns, conditions.of(r.node), r.query, schema=r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
 

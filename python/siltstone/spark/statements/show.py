@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
+from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
-from siltstone.spark.statements.definition import fields_of, own_options
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target
 from siltstone.spark.statements.words import Words
