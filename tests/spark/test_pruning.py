@@ -151,7 +151,14 @@ def test_an_instant_is_of_the_sessions_zone():
         ("SELECT * FROM (SELECT id + 1 AS id FROM shop.a) WHERE id = 2", [None]),
         ("SELECT * FROM (SELECT * FROM shop.a LIMIT 3) WHERE id = 2", [None]),
         ("SELECT * FROM (SELECT id, row_number() OVER (ORDER BY v) n FROM shop.a) WHERE id = 2", [None]),
-        ("SELECT * FROM (SELECT id FROM shop.a UNION ALL SELECT id FROM shop.b) WHERE id = 2", [None, None]),
+        # to the sides of a UNION whose columns have the types of the whole
+        ("SELECT * FROM (SELECT id FROM shop.a UNION ALL SELECT id FROM shop.b) WHERE id = 2", ["id eq 2", "id eq 2"]),
+        ("SELECT * FROM (SELECT id x, dt FROM shop.a UNION (SELECT id, dt FROM shop.b UNION SELECT id, d FROM shop.c)) q WHERE x = 2 AND q.dt = 'p'", ["id eq 2"] * 3),
+        ("SELECT * FROM (SELECT id, dt FROM shop.a WHERE v > 1 UNION SELECT id, 'x' FROM shop.b) WHERE id = 2", ["(v gt 1 and id eq 2)", "id eq 2"]),
+        ("SELECT * FROM (SELECT id FROM shop.a UNION ALL SELECT v FROM shop.b) WHERE id = 2", [None, None]),
+        ("SELECT * FROM (SELECT id FROM shop.a UNION ALL SELECT id FROM shop.b LIMIT 3) WHERE id = 2", [None, None]),
+        ("SELECT * FROM (SELECT id FROM shop.a EXCEPT SELECT id FROM shop.b) WHERE id = 2", [None, None]),
+        ("WITH u AS (SELECT id, dt FROM shop.a UNION ALL SELECT id, dt FROM shop.b) SELECT id FROM u WHERE dt = 'p'", ["dt eq p"] * 2),
         ("SELECT id FROM shop.a WHERE id = 1 UNION ALL SELECT id FROM shop.b WHERE id = 2", ["id eq 1", "id eq 2"]),
         ("SELECT * FROM shop.a o WHERE EXISTS (SELECT 1 FROM shop.b i WHERE i.id = o.id AND i.dt = 'q')", [None, "dt eq q"]),
         ("SELECT * FROM shop.a o WHERE EXISTS (SELECT 1 FROM shop.b i WHERE o.id = 5)", [None, None]),
@@ -172,6 +179,7 @@ QUERIES = [
     "SELECT a.id, c.id FROM shop.a a LEFT JOIN shop.c c ON a.id = c.id AND c.id > 1 WHERE a.dt <> 'd0'",
     "SELECT a.id, c.id FROM shop.a a FULL JOIN shop.c c ON a.id = c.id AND c.id > 1 WHERE coalesce(a.dt, 'd1') = 'd1'",
     "SELECT id FROM shop.a WHERE dt IN ('d0', 'd1') AND NOT (v = 3 OR b) AND d < '2026-11-03'",
+    "SELECT id FROM (SELECT id, dt FROM shop.a UNION ALL SELECT id, dt FROM shop.c WHERE b) WHERE id > 1 AND dt = 'd2'",
     "SELECT x.dt, n FROM (SELECT dt, count(*) n FROM shop.a GROUP BY dt) x JOIN shop.c c USING (dt) WHERE dt > 'd0'",
 ]
 

@@ -17,9 +17,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from siltstone.errors import UnsupportedFeature
 from siltstone.spark.definition import fields_of
+from siltstone.spark.metadata_columns import ONE_FILE, places
 from siltstone.spark.parallelism import slots
 from siltstone.spark.reading import frame
+from siltstone.spark.session import table_of
 from siltstone.spark.source_reader import scan_of
 from siltstone.spark.types import arrow_for_spark, spark_schema
 from siltstone.spark.values import to_spark
@@ -69,22 +72,49 @@ def relation(
         schema: The columns of the table.
     """
     read = [cheapest(schema)] if columns is not None and not columns else columns
-    snapshot = None if query.get("pinned") is None else t.snapshot(query["pinned"])
-    if snapshot is not None:
-        if snapshot.total_rows is not None and snapshot.total_rows <= FEW_ROWS:
-            held = _held(spark, t, read, condition, query)
-            if held is not None:
-                return held
-        files = _live_files(t)
-        if read is not columns and files <= COUNTED_FILES:
-            rows = _known_rows(scan_of(t, read, query).splits())
-            if rows is not None:
-                return spark.range(0, rows, 1, max(1, slots(spark) or 1)).toDF(_NUMBER)
-        if files <= FEW_FILES:
-            plain = _plain_files(spark, t, read, condition, query)
-            if plain is not None:
-                return plain
-    return frame(spark, t, read, condition, query)
+    if query.get("places"):
+        return _with_places(spark, t, read, query)
+    quick = None if query.get("pinned") is None else _quick(spark, t, columns, read, condition, query)
+    return frame(spark, t, read, condition, query) if quick is None else quick
+
+
+def _quick(
+    spark: SparkSession,
+    t: Table,
+    columns: Sequence[str] | None,
+    read: Sequence[str] | None,
+    condition: Expression | None,
+    query: Mapping[str, Any],
+) -> DataFrame | None:
+    """A relation that needs no data source; None where the rows want one."""
+    snapshot = t.snapshot(query["pinned"])
+    rows = None if snapshot is None else snapshot.total_rows
+    held = _held(spark, t, read, condition, query) if rows is not None and rows <= FEW_ROWS else None
+    if held is not None:
+        return held
+    files = _live_files(t)
+    if read is not columns and files <= COUNTED_FILES:
+        known = _known_rows(scan_of(t, read, query).splits())
+        if known is not None:
+            return spark.range(0, known, 1, slots(spark) or 1).toDF(_NUMBER)
+    return _plain_files(spark, t, read, condition, query) if files <= FEW_FILES else None
+
+
+def _with_places(spark: SparkSession, t: Table, columns: Sequence[str] | None, query: Mapping[str, Any]) -> DataFrame:
+    """A relation with columns that say where rows lie; no row is left out, so that they are counted as they lie.
+
+    Raises:
+        UnsupportedFeature: All columns are read; or rows have no place.
+    """
+    if columns is None:
+        raise UnsupportedFeature(
+            f"{query['places'][0]} beside columns that the statement does not name",
+            hint="name the columns in the place of *",
+            context={"table": t.name},
+        )
+    placed = table_of(spark, t, ONE_FILE)
+    places(placed, scan_of(placed, columns, query), query, query["places"])  # what is refused is refused here
+    return frame(spark, placed, columns, None, query)
 
 
 def cheapest(schema: pa.Schema) -> str:
