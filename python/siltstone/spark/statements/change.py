@@ -45,7 +45,7 @@ def delete(target: Target, text: str) -> DataFrame:
         return target.nothing()
     name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
     if not table.primary_key:
-        _change_unkeyed(target, table, name, where, {})
+        _change_unkeyed(target, table, target.name(parts, "DELETE FROM"), name, where, {})
         return target.nothing()
     table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so before a job starts
     rows = run(target.spark, f"SELECT * FROM {name} WHERE {where}")  # noqa: S608  # the user's own statement
@@ -71,7 +71,7 @@ def update(target: Target, text: str) -> DataFrame:
         return target.nothing()
     name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
     if not table.primary_key:
-        _change_unkeyed(target, table, name, where, values)
+        _change_unkeyed(target, table, target.name(parts, "UPDATE"), name, where, values)
         return target.nothing()
     check_updates(table, values)
     new = {name.lower(): value for name, value in values.items()}
@@ -153,7 +153,9 @@ def _own_literal(value: str) -> str | None:
     return plain if is_text or is_number or plain.upper() in ("TRUE", "FALSE", "NULL") else None
 
 
-def _change_unkeyed(target: Target, table: Table, name: str, where: str | None, values: Mapping[str, str]) -> None:
+def _change_unkeyed(
+    target: Target, table: Table, known_as: str, name: str, where: str | None, values: Mapping[str, str]
+) -> None:
     """Delete rows of a table without a key, or give columns new values."""
     condition = f" WHERE {where}" if where else ""
     kind = "+U" if values else "-D"
@@ -167,7 +169,7 @@ def _change_unkeyed(target: Target, table: Table, name: str, where: str | None, 
         query = f"SELECT DISTINCT {', '.join(items)} FROM {name}{condition}"  # noqa: S608  # the user's own statement
         return run(target.spark, query, versions=versions)
 
-    change_rows(Change(table, [where or "true", *values.values()], list(values), {kind}, find))
+    change_rows(Change(table, known_as, [where or "true", *values.values()], list(values), {kind}, find))
 
 
 def _alias(words: Words, stop: str) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from siltstone.spark.queries import run
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.change import assignments, check_updates
 from siltstone.spark.statements.target import Target
-from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, new, old
+from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, new, old, old_items
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 from siltstone.spark.writing import write
@@ -65,6 +65,7 @@ class Merge:
 
     Attributes:
         table: The target.
+        known_as: Its name, ``db.t``.
         target: The target in FROM, with its alias.
         name: The alias.
         source: The source in FROM, with its alias.
@@ -74,6 +75,7 @@ class Merge:
     """
 
     table: Table
+    known_as: str
     target: str
     name: str
     source: str
@@ -123,9 +125,12 @@ def _merge_unkeyed(target: Target, asked: Merge) -> None:
     looks_at = [asked.on, *(c.condition for c in clauses if c.condition)]
     looks_at += [value for c in clauses for value in c.values.values() if value != _ALL]
     updating = [c for c in clauses if c.kind == "+U"]
-    names = {name for c in updating for name in (table.schema.names if _ALL in c.values else c.values)}
+    given = [set(table.schema.names if _ALL in c.values else c.values) for c in updating]
+    names = set[str]().union(*given)
+    # what one clause updates and another one leaves must be the same in all rows of the same old values
+    looks_at += [quoted(name) for name in sorted(names) if not all(name in one for one in given)]
     try:
-        change_rows(Change(table, looks_at, sorted(names), {c.kind for c in asked.clauses}, find))
+        change_rows(Change(table, asked.known_as, looks_at, sorted(names), {c.kind for c in asked.clauses}, find))
     finally:
         target.spark.catalog.dropTempView(view)
 
@@ -156,7 +161,8 @@ def read(target: Target, text: str) -> Merge:
     if not clauses:
         raise words.unreadable("WHEN is expected")
     own = f"{'.'.join(map(quoted, parts))} AS {quoted(alias)}"
-    return Merge(table, own, quoted(alias), f"{source} AS {source_name}", source_name, on, clauses)
+    known_as = target.name(parts, "MERGE INTO")
+    return Merge(table, known_as, own, quoted(alias), f"{source} AS {source_name}", source_name, on, clauses)
 
 
 def _alias(words: Words, stop: str) -> str | None:
@@ -227,7 +233,8 @@ def _rows(
     else:
         joined = f"{asked.target} LEFT ANTI JOIN {asked.source} ON {asked.on}"
     types = {f.name: f.dataType.simpleString() for f in spark_schema(asked.table.schema)}
-    olds = _olds(asked, about, compared or (), types)
+    olds = old_items(compared or (), types, None if about == _NEW else asked.name)
+    olds += [f"{asked.source_name}.{_ROW}"] if olds and about == _MATCHED else []
     each = [_expressions(target, asked, clause, joined, types, versions) for clause in clauses]
     if len(clauses) == 1:
         chosen = "true" if clauses[0].condition is None else clauses[0].condition
@@ -252,16 +259,6 @@ def _rows(
         frame = frame.dropDuplicates([*key, *by_source])
     checked = _once(frame, asked.table, key) if about == _MATCHED and not only_deletes else frame
     return checked.drop(_ROW)
-
-
-def _olds(asked: Merge, about: str, compared: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    """Items of a SELECT: old values of columns, and which row of the source it is."""
-    if not compared:
-        return []
-    if about == _NEW:
-        return [f"CAST(NULL AS {types[name]}) AS {old(at)}" for at, name in enumerate(compared)]
-    items = [f"{asked.name}.{quoted(name)} AS {old(at)}" for at, name in enumerate(compared)]
-    return [*items, f"{asked.source_name}.{_ROW}"] if about == _MATCHED else items
 
 
 def _expressions(

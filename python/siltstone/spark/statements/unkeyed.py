@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._sql import column_text
 from siltstone.errors import CommitConflict, UnsupportedFeature
+from siltstone.procedures.naming import quoted
 from siltstone.spark.conditions import depends_on_more_than_values
 from siltstone.spark.definition import fields_of
 from siltstone.spark.queries import parse
+from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,7 @@ class Change:
 
     Attributes:
         table: The table.
+        name: Its name in the statement, ``db.t``.
         looks_at: The expressions on which it depends what becomes of a row of the table.
         updated: Columns with new values.
         kinds: ``-D``, ``+U`` and ``+I``, as far as they occur.
@@ -49,6 +52,7 @@ class Change:
     """
 
     table: Table
+    name: str
     looks_at: Sequence[str]
     updated: Collection[str]
     kinds: Collection[str]
@@ -80,7 +84,7 @@ def change_rows(change: Change) -> None:
         if not rows.num_rows:
             return
         latest = table.snapshot()
-        if latest is None or versions.get(table.name) == latest.id:
+        if latest is None or versions.get(change.name) == latest.id:
             _apply(change, rows, columns, keys)
             return
     raise CommitConflict(
@@ -157,10 +161,20 @@ def _has_star(expression: str) -> bool:
     return bool(stars)
 
 
+def old_items(columns: Sequence[str], types: Mapping[str, str], table: str | None) -> list[str]:
+    """Items of a SELECT: old values of columns; nulls of rows that are not in the table.
+
+    Args:
+        columns: The columns that are compared.
+        types: The types of columns.
+        table: The table's name in the statement, in quotes; None for rows that are not in it.
+    """
+    if table is None:
+        return [f"CAST(NULL AS {types[name]}) AS {old(at)}" for at, name in enumerate(columns)]
+    return [f"{table}.{quoted(name)} AS {old(at)}" for at, name in enumerate(columns)]
+
+
 def set_values(values: Mapping[str, str], table: Table) -> list[str]:
     """Items of a SELECT: the new values of all columns, in the table's types, under their names."""
-    from siltstone.procedures.naming import quoted
-    from siltstone.spark.types import spark_schema
-
     types = {field.name: field.dataType.simpleString() for field in spark_schema(table.schema)}
     return [f"CAST({value} AS {types[name]}) AS {quoted(new(name, table))}" for name, value in values.items()]
