@@ -14,6 +14,7 @@ from siltstone._args import directory, flag, names, option_texts, optional_text,
 from siltstone._spellings import unknown_attribute
 from siltstone.catalog.fields import definition_of, key_of
 from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
+from siltstone.errors import UnsupportedFeature
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
@@ -44,7 +45,7 @@ class Catalog:
         else:
             self._warehouse = given["warehouse"] = text("warehouse", warehouse)
         self._reopen = reopen
-        metastore = metastore_of(given)
+        self._metastore = metastore = metastore_of(given)
         if metastore is not None and getattr(metastore, "keeps_tables", False):
             given = cast("TableServer", metastore).options()
         self._core = _core.Catalog(self._warehouse, given, metastore)
@@ -111,6 +112,30 @@ class Catalog:
             DatabaseNotFound: It does not exist.
         """
         return self._core.database(text("name", name))
+
+    def alter_database(
+        self, name: str, *, properties: Mapping[str, str] | None = None, remove: Sequence[str] = ()
+    ) -> None:
+        """Change properties of a database.
+
+        Args:
+            name: The database.
+            properties: Properties that get these values.
+            remove: Properties that go; those that are not there are ignored.
+
+        Raises:
+            DatabaseNotFound: It does not exist.
+            UnsupportedFeature: A filesystem catalog, which keeps no properties.
+        """
+        given, gone = option_texts(properties), names("remove", remove)
+        self.database(name)
+        if self._metastore is None:
+            raise UnsupportedFeature(
+                "a filesystem catalog keeps no properties of databases",
+                hint="a jdbc or rest catalog does: connect(warehouse, metastore='jdbc', uri=...)",
+                context={"database": name},
+            )
+        self._metastore.alter_database(text("name", name), given, gone)
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database.

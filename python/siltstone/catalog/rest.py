@@ -10,7 +10,7 @@ import json
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from siltstone import _core
@@ -99,6 +99,10 @@ class RestMetastore:
     def create_database(self, name: str, properties: Mapping[str, str]) -> bool:
         """Ask for a new one."""
         return self._unless_there(lambda: self._client.post(self._path(), {"name": name, "options": dict(properties)}))
+
+    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
+        """Send what changes."""
+        self._if_there(lambda: self._client.post(self._path(name), {"removals": [*removed], "updates": {**properties}}))
 
     def drop_database(self, name: str) -> bool:
         """Let the server drop it with all that is in it."""
