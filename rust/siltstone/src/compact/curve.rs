@@ -90,7 +90,9 @@ impl Places {
 
     fn number(&self, row: usize) -> u64 {
         let mut all = [0; WIDTH];
-        all.iter_mut().zip(self.bytes(row, WIDTH)).for_each(|(to, from)| *to = *from);
+        for (to, from) in all.iter_mut().zip(self.bytes(row, WIDTH)) {
+            *to = *from;
+        }
         u64::from_be_bytes(all)
     }
 }
@@ -181,7 +183,9 @@ fn to_curve(at: &mut [u64]) {
     }
     let last = at[at.len() - 1];
     let turned = (1..u64::BITS).filter(|bit| last >> bit & 1 == 1).fold(0, |turned, bit| turned ^ ((1_u64 << bit) - 1));
-    at.iter_mut().for_each(|coordinate| *coordinate ^= turned);
+    for coordinate in at.iter_mut() {
+        *coordinate ^= turned;
+    }
 }
 
 #[cfg(test)]
