@@ -125,11 +125,26 @@ class Table(Parts, Whole, Merging, Writing):
         *,
         full: bool = False,
         where: str | Expression | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
         progress: bool = False,
         commit_every: int | None = None,
     ) -> CompactionReport:
-        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
-        return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
+        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`.
+
+        Example:
+            >>> cat = st.connect(tmp)
+            >>> cat.create_database("shop")
+            >>> t = cat.create_table("shop.trips", {"x": "INT", "y": "INT"})
+            >>> t.append([{"x": 3, "y": 1}, {"x": 1, "y": 2}]).rows
+            2
+            >>> t.compact(order_by=["x", "y"], strategy="zorder").snapshot.kind
+            'COMPACT'
+            >>> t.scan(["x"]).to_pylist()
+            [{'x': 1}, {'x': 3}]
+        """
+        given: dict[str, Any] = {"full": full, "where": where, "order_by": order_by, "strategy": strategy}
+        return self.maintenance.compact(plan, **given, progress=progress, commit_every=commit_every)
 
     def rescale(
         self,
