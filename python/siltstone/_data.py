@@ -113,7 +113,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _rows_to_arrow(data, typing)
     raise InvalidArgument(
-        f"{type(data).__name__} holds no rows: give an Arrow object, a pandas frame or a list of dicts",
+        f"{type(data).__name__} holds no rows: give an Arrow object, a frame, a file name, or a list of dicts",
         hint=_instead(data),
     )
 

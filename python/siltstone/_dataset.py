@@ -72,7 +72,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         """
         for name in others:
             if name not in _OF_FILES:
-                raise InvalidArgument(f"a dataset is not scanned with '{name}'")
+                raise InvalidArgument(f"a scan of a dataset has no argument '{name}'")
         scan = self._scan if filter is None else self._scan.narrowed(condition=condition_of(filter, self.schema))
         needed = self._needed(columns, filter)
         if needed is not None:
@@ -109,7 +109,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         Raises:
             InvalidArgument: Always.
         """
-        raise InvalidArgument("rows of a table have no numbers", hint="use filter=..., or t.get(keys)")
+        raise InvalidArgument("rows of a table have no positions", hint="use filter=..., or t.get(keys)")
 
     def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
         """Refused: rows of a file alone are not those of the table.
@@ -117,7 +117,10 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         Raises:
             InvalidArgument: Always.
         """
-        raise InvalidArgument("the files of a table are no fragments of pyarrow", hint="use scan.splits()")
+        raise InvalidArgument(
+            "a dataset of a table has no fragments: its files alone do not have the rows of the table",
+            hint="use scan.splits()",
+        )
 
     def replace_schema(self, schema: pa.Schema) -> ds.Dataset:  # noqa: ARG002
         """Refused: a scan has the types of its table.

@@ -30,7 +30,8 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
         return frame
     raise InvalidArgument(
-        f"dtype_backend={shown(dtype_backend)} is none of pandas", hint="'numpy_nullable', 'pyarrow' or None"
+        f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
+        hint="'numpy_nullable', 'pyarrow' or None",
     )
 
 

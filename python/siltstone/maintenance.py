@@ -203,7 +203,7 @@ class Maintenance(Handle):
         """
         limit = age_limit("older_than", older_than)
         if limit is None:
-            raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
+            raise InvalidArgument("older_than cannot be None: say for how long a consumer has not read")
         return self._told("expire_consumers", self._maintenance.expire_consumers, limit, flag("dry_run", dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:

@@ -57,7 +57,7 @@ class Merge(Unpicklable):
         closed = [c for c in self._clauses if c["of"] == of and c["condition"] is None]
         if closed:
             raise InvalidArgument(
-                f"no row is left for {_spelled(of, action)}: {_spelled(of, closed[0]['action'])} has no condition",
+                f"no row can reach {_spelled(of, action)}: {_spelled(of, closed[0]['action'])} has no condition",
                 hint="put clauses with a condition before the one without",
             )
         assigned = None if given is None else list(new_values("the new values", given).items())
@@ -147,5 +147,5 @@ def _condition(on: str | Iterable[str]) -> str:
             return given
     columns = names("on", on)
     if not columns:
-        raise InvalidArgument("on names no column: rows are matched by at least one")
+        raise InvalidArgument("'on' names no column: give at least one, by which rows are matched")
     return " AND ".join(f"t.{column_text(column)} = s.{column_text(column)}" for column in columns)

@@ -130,7 +130,7 @@ def test_bad_input_gets_a_reason(cat, t):
     frame = daft.from_pydict({"n": [1]})
     append = cat.create_table("db.x", {"n": int})
     for error, match, attempt in (
-        (InvalidArgument, "no table", lambda: sd.read(5)),
+        (InvalidArgument, "not a table", lambda: sd.read(5)),
         (InvalidArgument, "not one of", lambda: sd.write(frame, append, mode="replace")),
         (InvalidArgument, "no primary key", lambda: sd.write(frame, append, mode="upsert")),
         (UnsupportedFeature, "only read", lambda: sd.write(frame, f"{t.location}$files")),

@@ -115,7 +115,7 @@ def test_bad_input_gets_a_reason(cat, t):
     ds = ray.data.from_items([{"n": 1}])
     append = cat.create_table("db.x", {"n": int})
     for error, match, attempt in (
-        (InvalidArgument, "no table", lambda: sr.read(5)),
+        (InvalidArgument, "not a table", lambda: sr.read(5)),
         (InvalidArgument, "not one of", lambda: sr.write(ds, append, mode="replace")),
         (InvalidArgument, "no primary key", lambda: sr.write(ds, append, mode="upsert")),
         (UnsupportedFeature, "only read", lambda: sr.write(ds, f"{t.location}$files")),

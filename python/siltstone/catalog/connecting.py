@@ -146,5 +146,5 @@ def table_of(table: Table | str) -> Table:
         is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
         table = open_table(table) if is_directory else connect().table(table)
     if not isinstance(table, (Table, SystemTable)):
-        raise InvalidArgument(f"{shown(table)} is no table: give one, its directory, or db.table")
+        raise InvalidArgument(f"{shown(table)} is not a table: give a table, its directory, or its name db.table")
     return table

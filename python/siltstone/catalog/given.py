@@ -82,7 +82,8 @@ def of_types(columns: Mapping[str, Any]) -> Any:
     for name, kind in columns.items():
         if isinstance(kind, str):
             raise IllegalSchema(
-                f"column '{name}' has its type in SQL, others have types of Arrow", hint="give all types in one form"
+                f"column '{name}' has a SQL type, and others have Arrow types",
+                hint="write all types in SQL, or give all of them as Arrow types",
             )
         fields.append(pa.field(name, _arrow(name, kind)))
     return pa.schema(fields)
@@ -117,7 +118,7 @@ def _sql_type(name: str, kind: Any) -> str:
     hint = "types of Python are int, float, str, bool, bytes, date, datetime, time, list[...] and dict[..., ...]"
     if kind is decimal.Decimal:
         hint = "say how many digits it has: 'DECIMAL(12, 2)'"
-    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column", hint=hint)
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' cannot be the type of a column", hint=hint)
 
 
 def _arrow(name: str, kind: Any) -> Any:
@@ -141,4 +142,4 @@ def _arrow(name: str, kind: Any) -> Any:
     }
     if kind in plain:
         return plain[kind]
-    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column")
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' cannot be the type of a column")

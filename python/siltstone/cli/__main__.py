@@ -88,18 +88,22 @@ def _output_first(args: Sequence[str]) -> list[str]:
     "-w",
     "--warehouse",
     envvar="SILTSTONE_WAREHOUSE",
-    help="Root directory of the catalog, for names such as db.table ($SILTSTONE_WAREHOUSE).",
+    help="The directory or URI that holds the databases; needed for names such as db.table. [env: SILTSTONE_WAREHOUSE]",
 )
 @click.option(
     "-C",
     "--catalog",
     envvar="SILTSTONE_CATALOG",
-    help="A catalog of siltstone.toml ($SILTSTONE_CATALOG); --warehouse goes over its warehouse.",
+    help="A catalog defined in siltstone.toml; --warehouse replaces its warehouse. [env: SILTSTONE_CATALOG]",
 )
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
-@click.option("--no-color", is_flag=True, help="Print without colours.")
-@click.option("-v", "--verbose", is_flag=True, help="Print a line on stderr for each commit, compaction, expiry...")
-@click.option("--no-progress", is_flag=True, help="Show no progress bars ($SILTSTONE_PROGRESS=0).")
+@click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="The format of the output."
+)
+@click.option("--no-color", is_flag=True, help="Print without colors.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Log one line to stderr for each commit, compaction, expiry and so on."
+)
+@click.option("--no-progress", is_flag=True, help="Show no progress bars. [env: SILTSTONE_PROGRESS=0]")
 @click.version_option(__version__, "-V", "--version", prog_name="siltstone")
 @click.pass_context
 def cli(
@@ -111,10 +115,13 @@ def cli(
     verbose: bool,
     no_progress: bool,
 ) -> None:
-    """Apache Paimon tables without a JVM.
+    """Read, write, compact and maintain Apache Paimon tables, without a JVM.
 
-    A TABLE is a directory, or db.table of the catalog; db.table$branch_b names a branch.
-    Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries, 5 problems found.
+    TABLE is the directory of a table, or its name db.table in the warehouse. TABLE$branch_NAME is a branch of it, and
+    TABLE$snapshots, TABLE$files and so on are its system tables.
+
+    Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not found, 4 conflict with other commits after all retries,
+    5 fsck found problems.
     """
     ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
     ctx.with_resource(progress(not no_progress and by_environment(default=True)))

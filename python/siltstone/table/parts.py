@@ -142,14 +142,14 @@ class Parts(Reading):
         try:
             return rows.select(key).cast(schema)
         except (pa.ArrowException, ValueError) as e:
-            raise InvalidArgument(f"the keys are no values of {', '.join(key)}: {e}") from e
+            raise InvalidArgument(f"the keys do not fit the columns {', '.join(key)}: {e}") from e
 
     def _key_of(self, value: Any) -> dict[str, Any]:
         key = self.primary_key
         parts = value if isinstance(value, tuple) else (value,)
         if len(parts) != len(key):
             raise InvalidArgument(
-                f"{shown(value)} is no key: it has the columns {', '.join(key)}",
+                f"{shown(value)} is not a key: the primary key has the columns {', '.join(key)}",
                 hint="give dicts such as " + str(dict.fromkeys(key, ...)),
                 context={"table": self.name},
             )
@@ -207,7 +207,7 @@ class Parts(Reading):
             1
         """
         if partitions is None:
-            raise InvalidArgument("drop_partitions names the partitions to drop", hint="truncate() removes all rows")
+            raise InvalidArgument("drop_partitions() needs the partitions to drop", hint="truncate() removes all rows")
         if isinstance(partitions, Partition):
             partitions = [partitions.spec]
         elif isinstance(partitions, Sequence):
