@@ -130,8 +130,7 @@ class RestMetastore:
 
     def drop_table(self, database: str, table: str) -> bool:
         """Let the server drop it with its files; those of an external table stay."""
-        path = self._path(database, "tables", table)
-        return self._if_there(lambda: self._client.delete(path)) is not None
+        return self._if_there(lambda: self._client.delete(self._path(database, "tables", table))) is not None
 
     def rename_table(self, database: str, table: str, new_database: str, new_table: str) -> bool:
         """Let the server give it another name."""

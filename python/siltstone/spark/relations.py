@@ -87,9 +87,7 @@ def _quick(
     query: Mapping[str, Any],
 ) -> DataFrame | None:
     """A relation that needs no data source; None where the rows want one."""
-    snapshot = t.snapshot(query["pinned"])
-    rows = None if snapshot is None else snapshot.total_rows
-    held = _held(spark, t, read, condition, query) if rows is not None and rows <= FEW_ROWS else None
+    held = _held(spark, t, read, condition, query) if has_few_rows(t, query["pinned"]) else None
     if held is not None:
         return held
     files = _live_files(t)
@@ -115,6 +113,12 @@ def _with_places(spark: SparkSession, t: Table, columns: Sequence[str] | None, q
     placed = table_of(spark, t, ONE_FILE)
     places(placed, scan_of(placed, columns, query), query, query["places"])  # what is refused is refused here
     return frame(spark, placed, columns, None, query)
+
+
+def has_few_rows(t: Table, version: int | None = None) -> bool:
+    """Whether a version of a table, the latest where none is named, has so few rows that the driver handles them."""
+    snapshot = t.snapshot(version)
+    return snapshot is not None and snapshot.total_rows is not None and snapshot.total_rows <= FEW_ROWS
 
 
 def cheapest(schema: pa.Schema) -> str:

@@ -109,12 +109,19 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     return report
 
 
-def write_here(df: DataFrame, t: Table, mode: str, partition: Mapping[str, Any] | None = None) -> CommitReport:
+def write_here(
+    df: DataFrame,
+    t: Table,
+    mode: str,
+    *,
+    partition: Mapping[str, Any] | None = None,
+    row_kind: str | None = None,
+) -> CommitReport:
     """Write a frame of few rows as one commit, in this process: a job would take longer to start than to write them."""
     overwrite = _overwrite(df.sparkSession, mode, None, partition)
     df = in_instants(df, t)
     check_frame(df.schema, t, None)
-    job = Job(t, df.columns, None, None, overwrite is not None, t.schema_id)
+    job = Job(t, df.columns, row_kind, None, overwrite is not None, t.schema_id)
     batches = df.toDF(*job.numbered).toArrow().to_batches()
     messages, error = written(job, (batch.rename_columns(job.names) for batch in batches))
     if error is not None:

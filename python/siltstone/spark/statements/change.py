@@ -6,18 +6,19 @@ whatever the condition: those of tables with a primary key are written again, ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import quoted
 from siltstone.spark.conditions import Meaning, columns_by_name, condition
 from siltstone.spark.queries import parse, run, understood
+from siltstone.spark.relations import has_few_rows
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.target import Target
 from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, old, set_values
 from siltstone.spark.statements.words import Words
-from siltstone.spark.writing import write
+from siltstone.spark.writing import write, write_here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +50,7 @@ def delete(target: Target, text: str) -> DataFrame:
         return target.nothing()
     table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so before a job starts
     rows = run(target.spark, f"SELECT * FROM {name} WHERE {where}")  # noqa: S608  # the user's own statement
-    write(rows, table, row_kind="-D")
+    _written(table)(rows, table, "append", row_kind="-D")
     return target.nothing()
 
 
@@ -77,7 +78,7 @@ def update(target: Target, text: str) -> DataFrame:
     new = {name.lower(): value for name, value in values.items()}
     columns = [f"{new.get(c.lower(), quoted(c))} AS {quoted(c)}" for c in table.schema.names]
     query = f"SELECT {', '.join(columns)} FROM {name}" + (f" WHERE {where}" if where else "")  # noqa: S608
-    write(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
+    _written(table)(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
     return target.nothing()
 
 
@@ -151,6 +152,11 @@ def _own_literal(value: str) -> str | None:
     is_text = len(plain) > 1 and plain[0] == plain[-1] == "'" and not set("'\\") & set(plain[1:-1])
     is_number = plain.lstrip("-").isdecimal()
     return plain if is_text or is_number or plain.upper() in ("TRUE", "FALSE", "NULL") else None
+
+
+def _written(table: Table) -> Callable[..., Any]:
+    """What writes the changes of a table: of few rows this process, in the time that a job takes to start."""
+    return write_here if has_few_rows(table) else write
 
 
 def _change_unkeyed(

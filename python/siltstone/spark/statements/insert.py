@@ -52,10 +52,7 @@ def insert(target: Target, text: str) -> DataFrame:
         raise InvalidArgument("rows of VALUES have no names to match columns by: leave BY NAME out")
     rows = assigned(run(target.spark, prefix + query), table, columns, static, by_name=by_name)
     mode, replaced = ("overwrite", static or None) if overwrites else ("append", None)
-    if is_values:
-        write_here(rows, table, mode, replaced)
-    else:
-        write(rows, table, mode, partition=replaced)
+    (write_here if is_values else write)(rows, table, mode, partition=replaced)
     return target.nothing()
 
 
