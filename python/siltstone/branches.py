@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from siltstone._args import flag, optional_text, text, version_of, written
-from siltstone._handle import Handle
+from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
 from siltstone._operation import told
 from siltstone.report import UpkeepReport
@@ -25,7 +25,7 @@ class Branch(Looks):
     time: dt.datetime
 
 
-class Branches(Handle):
+class Branches(Collection):
     """The branches of a table: ``t.branches``. Open one with ``open_table(path, branch=name)`` or ``db.t$branch_name``.
 
     Example:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Time, count, millis, shown, text
-from siltstone._handle import Handle
+from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
 from siltstone.errors import InvalidArgument
 
@@ -133,7 +133,7 @@ class Consumer(Looks):
     """When it last moved on."""
 
 
-class Consumers(Handle):
+class Consumers(Collection):
     """The consumers of a table: ``t.consumers``.
 
     Example:

@@ -9,11 +9,12 @@ import datetime as dt
 import decimal
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, text, written
 from siltstone._computed import Value
 from siltstone._numpy import of_numpy
+from siltstone._spellings import unknown_attribute
 from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
 
@@ -65,6 +66,12 @@ class Column(Value):
     __slots__ = ("name",)
     __hash__ = None
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""
         if not isinstance(name, str):
@@ -72,7 +79,7 @@ class Column(Value):
         super().__init__(column_text(name))
         self.name = name
 
-    __iter__ = None  # type: ignore[assignment]  # else Python would ask for the keys 0, 1, 2 ...
+    __iter__ = None  # else Python would ask for the keys 0, 1, 2 ...
 
     def __getitem__(self, key: object) -> Column:
         """What the map in the column has for a key: null where it has no such key.
@@ -277,8 +284,18 @@ def _expression(value: object) -> Expression:
     if isinstance(value, Column):
         return Expression(value.tree)
     if not isinstance(value, Expression):
-        raise InvalidArgument(f"{shown(value)} is not a condition: compare a column, as in col('a') > 1")
+        library = type(value).__module__.partition(".")[0]
+        raise InvalidArgument(
+            f"{shown(value)} is not a condition: compare a column, as in col('a') > 1", hint=_ELSEWHERE.get(library)
+        )
     return value
+
+
+#: What takes the conditions of other libraries.
+_ELSEWHERE = {
+    "pyarrow": "t.to_dataset().to_table(filter=...) takes expressions of pyarrow",
+    "polars": "st.scan_polars(t).filter(...) takes expressions of polars",
+}
 
 
 def condition_of(condition: str | Expression | Column | None, name: str = "filter") -> tuple[str, str] | None:

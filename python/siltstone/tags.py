@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from siltstone._args import Duration, Time, age_limit, duration_text, flag, millis, text, version_of
-from siltstone._handle import Handle
+from siltstone._handle import Collection
 from siltstone._looks import Listed
 from siltstone._operation import told
+from siltstone._spellings import known_as
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
 from siltstone.versions import Snapshot, Tag
 
 
-class Tags(Handle):
+class Tags(Collection):
     """The tags of a table: ``t.tags``.
 
     Example:
@@ -29,6 +30,10 @@ class Tags(Handle):
 
     def _held(self) -> list[str]:
         return [tag.name for tag in self.list()]
+
+    def __getitem__(self, name: str) -> Tag:
+        """One tag; see :meth:`get`."""
+        return self.get(name)
 
     def list(self) -> list[Tag]:
         """All tags, by snapshot and then name.
@@ -62,11 +67,12 @@ class Tags(Handle):
         """
         return self._table.maintenance.tag(text("name", name))
 
+    @known_as(snapshot_id="version=...", time_retained="retain=...", ignore_if_exists="if_not_exists=...")
     def create(
         self,
         name: str,
-        *,
         version: int | str | None = None,
+        *,
         as_of: Time | None = None,
         retain: Duration | None = None,
         if_not_exists: bool = False,

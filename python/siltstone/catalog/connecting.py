@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def connect(
-    warehouse: str | os.PathLike[str] | None = None,
+    warehouse: str | os.PathLike[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
     metastore: str | None = None,
@@ -32,9 +32,10 @@ def connect(
     """Open a catalog.
 
     Args:
-        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a
-            URI such as ``s3://bucket/lake``. ``~`` is the home directory. Without it and without ``name``, what
-            ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
+        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a URI
+            such as ``s3://bucket/lake``; or a dict of options with ``"warehouse"`` in it. ``~`` is the home directory.
+            Without it and without ``name``, what ``$SILTSTONE_CATALOG`` names, or the warehouse
+            ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables)
             or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``)
@@ -59,6 +60,9 @@ def connect(
         []
     """
     name = optional_text("name", name)
+    if isinstance(warehouse, Mapping):
+        options = {**option_texts(warehouse), **option_texts(options)}
+        warehouse = options.pop("warehouse", None)
     if warehouse is None and name is None and metastore is None and uri is None:
         name, found = by_environment()
     else:

@@ -11,7 +11,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from siltstone._args import flag, names, shown
+from siltstone._args import flag, names
 from siltstone._data import arrow_stream
 from siltstone._looks import Listed, Looks
 from siltstone._operation import operation
@@ -122,12 +122,7 @@ class Parts(Reading):
                 hint="use t.scan(filter=...)",
                 context={"table": self.name},
             )
-        if isinstance(keys, Mapping) and not any(isinstance(v, (list, tuple)) for v in keys.values()):
-            keys = [keys]
-        if isinstance(keys, (str, bytes, int, float, dt.date)):
-            keys = [keys]
-        if isinstance(keys, (list, tuple, set, frozenset, range)) and not any(isinstance(k, Mapping) for k in keys):
-            keys = [self._key_of(value) for value in keys]
+        keys = self._key_rows(keys)
         with arrow_stream(keys, self._core) as stream:
             rows = pa.table(stream)
         if missing := [name for name in key if name not in rows.column_names and rows.num_rows]:
@@ -143,17 +138,6 @@ class Parts(Reading):
             return rows.select(key).cast(schema)
         except (pa.ArrowException, ValueError) as e:
             raise InvalidArgument(f"the keys do not fit the columns {', '.join(key)}: {e}") from e
-
-    def _key_of(self, value: Any) -> dict[str, Any]:
-        key = self.primary_key
-        parts = value if isinstance(value, tuple) else (value,)
-        if len(parts) != len(key):
-            raise InvalidArgument(
-                f"{shown(value)} is not a key: the primary key has the columns {', '.join(key)}",
-                hint="give dicts such as " + str(dict.fromkeys(key, ...)),
-                context={"table": self.name},
-            )
-        return dict(zip(key, parts, strict=True))
 
     def _holding(self, keys: pa.Table) -> Expression:
         """What the rows of the keys satisfy, so that others are skipped."""

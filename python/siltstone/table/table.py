@@ -11,7 +11,7 @@ from siltstone._looks import Listed
 from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
 from siltstone._pyarrow import has_pyarrow
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import known_as, unknown_attribute
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -125,6 +125,8 @@ class Table(Parts, Whole, Merging, Writing):
         *,
         full: bool = False,
         where: str | Expression | None = None,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        idle: Duration | None = None,
         order_by: str | Sequence[str] | None = None,
         strategy: str | None = None,
         progress: bool = False,
@@ -143,8 +145,9 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.scan(["x"]).to_pylist()
             [{'x': 1}, {'x': 3}]
         """
-        given: dict[str, Any] = {"full": full, "where": where, "order_by": order_by, "strategy": strategy}
-        return self.maintenance.compact(plan, **given, progress=progress, commit_every=commit_every)
+        how: dict[str, Any] = {"full": full, "where": where, "partitions": partitions, "idle": idle}
+        how |= {"order_by": order_by, "strategy": strategy}
+        return self.maintenance.compact(plan, **how, progress=progress, commit_every=commit_every)
 
     def rescale(
         self,
@@ -208,6 +211,7 @@ class Table(Parts, Whole, Merging, Writing):
         given = partition_list(partition)
         return told("rewrite_file_index", self._core, self._core.rewrite_file_index, given)
 
+    @known_as(retain_last="retain_max=...", num_retained="retain_max=...")
     def expire_snapshots(
         self,
         *,
@@ -228,8 +232,8 @@ class Table(Parts, Whole, Merging, Writing):
 
     def rollback(
         self,
-        *,
         version: int | str | None = None,
+        *,
         tag: str | None = None,
         as_of: Time | None = None,
         dry_run: bool = False,

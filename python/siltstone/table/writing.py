@@ -55,7 +55,7 @@ class Writing(Definition):
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.
-            keys: Rows with the columns of the primary key; others are ignored.
+            keys: Rows with the columns of the primary key, as for :meth:`get`; others are ignored.
 
         Returns:
             The report; ``affected_rows`` is how many rows were found.
@@ -76,10 +76,10 @@ class Writing(Definition):
         if (where is None) == (keys is None):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
-            with operation("delete", self._core, unit="rows") as done, arrow_stream(keys, self._core) as stream:
+            rows = self._key_rows(keys) if self.primary_key else keys
+            with operation("delete", self._core, unit="rows") as done, arrow_stream(rows, self._core) as stream:
                 return done(self._core.delete_keys(stream))
-        condition = condition_of(where, "where")
-        return told("delete", self._core, self._core.modify, condition, {})
+        return told("delete", self._core, self._core.modify, condition_of(where, "where"), {})
 
     def update(self, set: Mapping[str, Any], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
@@ -117,8 +117,7 @@ class Writing(Definition):
         """
         given = new_values("set", set)
         _refuse_twice(given, self)
-        condition = condition_of(where, "where")
-        return told("update", self._core, self._core.modify, condition, given)
+        return told("update", self._core, self._core.modify, condition_of(where, "where"), given)
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None

@@ -31,7 +31,7 @@ def expire() -> None:
 @plan_options
 @pass_app
 def expire_snapshots(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) -> None:
-    """Expire old snapshots, and delete the files that only they need.
+    """Expire old snapshots, with the files that only they need.
 
     Without options the table's own options decide (snapshot.num-retained.*, snapshot.time-retained).
     """
