@@ -15,7 +15,7 @@ from daft.recordbatch.micropartition import MicroPartition
 from daft.schema import Schema
 
 from siltstone._bridge import WriteJob, Written
-from siltstone.predicate import literal
+from siltstone._literals import literal
 from siltstone.report import CommitReport
 from siltstone.scan import Scan
 

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from siltstone._literals import literal
 from siltstone._pyarrow import has_pyarrow
-from siltstone.predicate import literal
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from siltstone.predicate import literal
+from siltstone._literals import literal
 
 Tree = dict[str, Any]
 Message = dict[int, list[Any]]

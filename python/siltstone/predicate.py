@@ -5,15 +5,13 @@ An expression is a description; the core checks it against the table and evaluat
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import shown, text, written
+from siltstone._args import shown, text
 from siltstone._computed import Value
-from siltstone._numpy import of_numpy
+from siltstone._literals import literal
 from siltstone._spellings import unknown_attribute
 from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
@@ -238,28 +236,6 @@ def col(name: str) -> Column:
         1
     """
     return Column(name)
-
-
-def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each type
-    """A value as JSON; typed where JSON has no word for it."""
-    value = of_numpy(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
-        return {"type": "int", "value": written("value", value)}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return {"type": "double", "value": repr(value)}
-    if isinstance(value, decimal.Decimal):
-        return {"type": "decimal", "value": str(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"type": "bytes", "value": bytes(value).hex()}
-    if isinstance(value, dt.datetime):
-        return {"type": "timestamp", "value": value.isoformat(sep=" ")}
-    if isinstance(value, dt.date):
-        return {"type": "date", "value": value.isoformat()}
-    if isinstance(value, dt.time):
-        return {"type": "time", "value": value.isoformat()}
-    raise InvalidArgument(f"{type(value).__name__} cannot stand in a predicate")
 
 
 def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
