@@ -15,7 +15,6 @@ from siltstone._args import (
     duration_text,
     flag,
     optional_text,
-    text,
 )
 from siltstone._handle import Handle
 from siltstone._operation import P, R, told
@@ -292,17 +291,3 @@ class Maintenance(Handle):
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
         chosen = kept, formatter, pattern, by, most, flag("dry_run", dry_run)
         return self._told("expire_partitions", self._maintenance.expire_partitions, *chosen)
-
-
-def check_directory(location: str, *, deep: bool = False) -> Verdict:
-    """Check the table in a directory, even one whose newest schema is broken, so that it cannot be opened.
-
-    Args:
-        location: The table's directory.
-        deep: See :meth:`Maintenance.fsck`.
-
-    Raises:
-        TableNotFound: No table is there.
-    """
-    place, is_deep = text("location", location), flag("deep", deep)
-    return told("fsck", place, _core.check, place, is_deep)

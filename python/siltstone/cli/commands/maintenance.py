@@ -120,8 +120,8 @@ def fsck(ctx: click.Context, table: str, deep: bool) -> None:
 
 def _verdict(app: App, table: str, *, deep: bool) -> Verdict:
     """What is wrong with a table, even with one that cannot be opened."""
+    from siltstone.checking import check_directory
     from siltstone.errors import CorruptFile, FileMissing, TableNotFound
-    from siltstone.maintenance import check_directory
 
     try:
         return app.table(table).maintenance.fsck(deep=deep)
