@@ -43,7 +43,8 @@ def orders(cat):
 
 
 def rows(t, *columns):
-    return sorted((tuple(r.values()) for r in t.scan(list(columns) or None).to_arrow().to_pylist()), key=repr)
+    found = [tuple(r.values()) for r in t.scan(list(columns) or None).to_arrow().to_pylist()]
+    return sorted(found, key=lambda row: [(value is None, value) for value in row])
 
 
 def test_databases_are_made_shown_used_and_dropped(spark, cat, sql):

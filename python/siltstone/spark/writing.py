@@ -14,6 +14,7 @@ from siltstone.spark.jobs import RESULT, Job, check_frame, in_instants, numbered
 from siltstone.spark.merging_schemas import merge_schema as merged
 from siltstone.spark.session import table_of
 from siltstone.spark.source_options import overwrite_target
+from siltstone.spark.task_errors import arrow_of
 from siltstone.system import writable
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def write_here(
     df = in_instants(df, t)
     check_frame(df.schema, t, None)
     job = Job(t, df.columns, row_kind, None, overwrite is not None, t.schema_id)
-    batches = df.toDF(*job.numbered).toArrow().to_batches()
+    batches = arrow_of(df.toDF(*job.numbered)).to_batches()
     messages, error = written(job, (batch.rename_columns(job.names) for batch in batches))
     if error is not None:
         raise error

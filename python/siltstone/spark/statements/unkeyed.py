@@ -18,6 +18,7 @@ from siltstone.procedures.naming import quoted
 from siltstone.spark.conditions import depends_on_more_than_values
 from siltstone.spark.definition import fields_of
 from siltstone.spark.queries import parse
+from siltstone.spark.task_errors import arrow_of
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _found(
     import pyarrow.compute as pc
 
     for columns in ways:
-        rows = change.find(columns, versions).toArrow()
+        rows = arrow_of(change.find(columns, versions))
         known = rows.filter(pc.not_equal(rows.column(KIND), "+I"))
         keys = [at for at in range(len(columns)) if not known.column(old(at)).null_count]
         if keys or not rows.num_rows:
