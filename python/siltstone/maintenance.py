@@ -15,9 +15,9 @@ from siltstone._args import (
     duration_text,
     flag,
     optional_text,
-    text,
 )
 from siltstone._handle import Handle
+from siltstone._operation import P, R, told
 from siltstone._partitions import partition_list
 from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks, sort_order
 from siltstone.errors import InvalidArgument
@@ -31,6 +31,9 @@ class Maintenance(Handle):
     @property
     def _maintenance(self) -> _core.Maintenance:
         return self._table.maintenance
+
+    def _told(self, name: str, run: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        return told(name, self._table, run, *args, **kwargs)
 
     def plan_compaction(
         self,
@@ -81,7 +84,7 @@ class Maintenance(Handle):
             idle: See :meth:`plan_compaction`.
             order_by: See :meth:`plan_compaction`.
             strategy: See :meth:`plan_compaction`.
-            progress: Show a progress bar on a terminal.
+            progress: Show a progress bar on a terminal; see :func:`siltstone.progress`.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
             run: Runs tasks, perhaps elsewhere; None: here, one after another.
 
@@ -122,7 +125,7 @@ class Maintenance(Handle):
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
-        return self._table.compact_manifests()
+        return self._told("compact_manifests", self._table.compact_manifests)
 
     def expire_snapshots(
         self,
@@ -166,7 +169,8 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
+        chosen = most, least, limit, deletes, flag("dry_run", dry_run)
+        return self._told("expire_snapshots", self._maintenance.expire_snapshots, *chosen)
 
     def expire_snapshots_by_options(
         self, *, older_than: Time | Duration | None = None, dry_run: bool = False
@@ -182,7 +186,8 @@ class Maintenance(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run))
+        by_options = self._maintenance.expire_snapshots_by_options
+        return self._told("expire_snapshots", by_options, limit, flag("dry_run", dry_run))
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -197,8 +202,8 @@ class Maintenance(Handle):
         """
         limit = age_limit("older_than", older_than)
         if limit is None:
-            raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
-        return self._maintenance.expire_consumers(limit, flag("dry_run", dry_run))
+            raise InvalidArgument("older_than cannot be None: say for how long a consumer has not read")
+        return self._told("expire_consumers", self._maintenance.expire_consumers, limit, flag("dry_run", dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -218,7 +223,8 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
+        limit, is_plan = age_limit("older_than", older_than), flag("dry_run", dry_run)
+        return self._told("remove_orphan_files", self._maintenance.remove_orphan_files, limit, is_plan)
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -238,7 +244,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return self._maintenance.fsck(flag("deep", deep))
+        return self._told("fsck", self._maintenance.fsck, flag("deep", deep))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -249,7 +255,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return self._maintenance.analyze()
+        return self._told("analyze", self._maintenance.analyze)
 
     def expire_partitions(
         self,
@@ -283,17 +289,5 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        return self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
-
-
-def check_directory(location: str, *, deep: bool = False) -> Verdict:
-    """Check the table in a directory, even one whose newest schema is broken, so that it cannot be opened.
-
-    Args:
-        location: The table's directory.
-        deep: See :meth:`Maintenance.fsck`.
-
-    Raises:
-        TableNotFound: No table is there.
-    """
-    return _core.check(text("location", location), flag("deep", deep))
+        chosen = kept, formatter, pattern, by, most, flag("dry_run", dry_run)
+        return self._told("expire_partitions", self._maintenance.expire_partitions, *chosen)

@@ -5,15 +5,14 @@ An expression is a description; the core checks it against the table and evaluat
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from siltstone._args import shown, text, written
+from siltstone._args import shown, text
 from siltstone._computed import Value
-from siltstone._numpy import of_numpy
+from siltstone._literals import literal
+from siltstone._spellings import unknown_attribute
 from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
 
@@ -65,6 +64,12 @@ class Column(Value):
     __slots__ = ("name",)
     __hash__ = None
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""
         if not isinstance(name, str):
@@ -72,7 +77,7 @@ class Column(Value):
         super().__init__(column_text(name))
         self.name = name
 
-    __iter__ = None  # type: ignore[assignment]  # else Python would ask for the keys 0, 1, 2 ...
+    __iter__ = None  # else Python would ask for the keys 0, 1, 2 ...
 
     def __getitem__(self, key: object) -> Column:
         """What the map in the column has for a key: null where it has no such key.
@@ -233,28 +238,6 @@ def col(name: str) -> Column:
     return Column(name)
 
 
-def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each type
-    """A value as JSON; typed where JSON has no word for it."""
-    value = of_numpy(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
-        return {"type": "int", "value": written("value", value)}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return {"type": "double", "value": repr(value)}
-    if isinstance(value, decimal.Decimal):
-        return {"type": "decimal", "value": str(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"type": "bytes", "value": bytes(value).hex()}
-    if isinstance(value, dt.datetime):
-        return {"type": "timestamp", "value": value.isoformat(sep=" ")}
-    if isinstance(value, dt.date):
-        return {"type": "date", "value": value.isoformat()}
-    if isinstance(value, dt.time):
-        return {"type": "time", "value": value.isoformat()}
-    raise InvalidArgument(f"{type(value).__name__} cannot stand in a predicate")
-
-
 def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """A tree in which a chain of one operator is one list: a fold over many conditions is as deep as it is long."""
     if "args" not in tree:
@@ -277,8 +260,18 @@ def _expression(value: object) -> Expression:
     if isinstance(value, Column):
         return Expression(value.tree)
     if not isinstance(value, Expression):
-        raise InvalidArgument(f"{shown(value)} is not a condition: compare a column, as in col('a') > 1")
+        library = type(value).__module__.partition(".")[0]
+        raise InvalidArgument(
+            f"{shown(value)} is not a condition: compare a column, as in col('a') > 1", hint=_ELSEWHERE.get(library)
+        )
     return value
+
+
+#: What takes the conditions of other libraries.
+_ELSEWHERE = {
+    "pyarrow": "t.to_dataset().to_table(filter=...) takes expressions of pyarrow",
+    "polars": "st.scan_polars(t).filter(...) takes expressions of polars",
+}
 
 
 def condition_of(condition: str | Expression | Column | None, name: str = "filter") -> tuple[str, str] | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from siltstone._looks import Looks
+from siltstone._spellings import unknown_attribute
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Looks):
     """A version of a table (format chapter 3; Java ``Snapshot``).
 
     Attributes:
@@ -37,6 +40,15 @@ class Snapshot:
     watermark: int | None
     raw: dict[str, Any] = field(repr=False, compare=False)
 
+    def _short(self) -> str:
+        return f"{self.id} ({self.kind})"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
 
 class FileEntry(TypedDict):
     """A live data file of a version: one of :meth:`siltstone.Table.files`."""
@@ -57,7 +69,7 @@ class FileEntry(TypedDict):
 
 
 @dataclass(frozen=True)
-class Tag:
+class Tag(Looks):
     """A named snapshot.
 
     Attributes:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from siltstone import _core
 from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
+from siltstone._operation import told
 from siltstone._partitions import partition_spec
+from siltstone._spellings import unknown_attribute
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
@@ -154,12 +156,18 @@ class TableWrite(Unpicklable):
         """
         number = count("identifier", identifier, -(2**63))
         mark, empty = count("watermark", watermark, -(2**63)), flag("allow_empty", allow_empty)
-        return self._core.commit(number, mark, empty)
+        return told("commit", self._table, self._core.commit, number, mark, empty)
 
     @property
     def commit_user(self) -> str:
         """The user of its commits."""
         return self._core.commit_user
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
 
     def close(self) -> None:
         """Delete what was not committed."""
@@ -234,7 +242,8 @@ def commit_messages(
     user = optional_text("commit_user", commit_user)
     number = count("identifier", identifier, -(2**63))
     mark = count("watermark", watermark, -(2**63))
-    return table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
+    replaced = _overwritten(table, overwrite)
+    return told("commit", table, table.commit, given, user, number, mark, False, replaced)
 
 
 def message_list(messages: Iterable[bytes]) -> list[bytes]:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
+from siltstone._looks import Listed
+from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
-from siltstone._spellings import unknown_attribute
+from siltstone._pyarrow import has_pyarrow
+from siltstone._spellings import known_as, unknown_attribute
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -51,8 +54,10 @@ class Table(Parts, Whole, Merging, Writing):
 
     def __repr__(self) -> str:
         """Name, columns, keys and place."""
-        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        parts = [f"Table({self.name!r}", columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}..."]
+        parts = [f"Table({self.name!r}"]
+        if has_pyarrow():
+            columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+            parts.append(columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}...")
         if self.primary_key:
             parts.append(f"primary_key={self.primary_key}")
         if self.partition_by:
@@ -110,7 +115,7 @@ class Table(Parts, Whole, Merging, Writing):
     def history(self, limit: int | None = 20) -> list[Snapshot]:
         """The newest snapshots, newest first; with None all of them."""
         given = count("limit", limit)
-        return self._core.history(_ALL if given is None else given)
+        return Listed(self._core.history(_ALL if given is None else given))
 
     # ---- maintenance
 
@@ -120,6 +125,8 @@ class Table(Parts, Whole, Merging, Writing):
         *,
         full: bool = False,
         where: str | Expression | None = None,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        idle: Duration | None = None,
         order_by: str | Sequence[str] | None = None,
         strategy: str | None = None,
         progress: bool = False,
@@ -138,8 +145,9 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.scan(["x"]).to_pylist()
             [{'x': 1}, {'x': 3}]
         """
-        given: dict[str, Any] = {"full": full, "where": where, "order_by": order_by, "strategy": strategy}
-        return self.maintenance.compact(plan, **given, progress=progress, commit_every=commit_every)
+        how: dict[str, Any] = {"full": full, "where": where, "partitions": partitions, "idle": idle}
+        how |= {"order_by": order_by, "strategy": strategy}
+        return self.maintenance.compact(plan, **how, progress=progress, commit_every=commit_every)
 
     def rescale(
         self,
@@ -175,9 +183,9 @@ class Table(Parts, Whole, Merging, Writing):
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        return self._core.rescale(
-            number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
-        )
+        condition, given, is_plan = condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
+        with operation("rescale", self._core, is_read=is_plan) as done:
+            return done(self._core.rescale(number, condition, given, is_plan))
 
     def rewrite_file_index(
         self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -200,8 +208,10 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.rewrite_file_index().snapshot.kind
             'COMPACT'
         """
-        return self._core.rewrite_file_index(partition_list(partition))
+        given = partition_list(partition)
+        return told("rewrite_file_index", self._core, self._core.rewrite_file_index, given)
 
+    @known_as(retain_last="retain_max=...", num_retained="retain_max=...")
     def expire_snapshots(
         self,
         *,
@@ -222,8 +232,8 @@ class Table(Parts, Whole, Merging, Writing):
 
     def rollback(
         self,
-        *,
         version: int | str | None = None,
+        *,
         tag: str | None = None,
         as_of: Time | None = None,
         dry_run: bool = False,
@@ -255,7 +265,8 @@ class Table(Parts, Whole, Merging, Writing):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return self._core.maintenance.rollback(*place, flag("dry_run", dry_run))
+        is_plan = flag("dry_run", dry_run)
+        return told("rollback", self._core, self._core.maintenance.rollback, *place, is_plan)
 
     def files(self, *, version: int | None = None) -> list[FileEntry]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
@@ -263,7 +274,7 @@ class Table(Parts, Whole, Merging, Writing):
         Args:
             version: Snapshot id; None for the latest.
         """
-        return self._core.files(count("version", version))
+        return Listed(self._core.files(count("version", version)))
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""
