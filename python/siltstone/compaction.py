@@ -7,11 +7,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from siltstone import _core
-from siltstone._args import count
+from siltstone._args import count, names, text
 from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone._operation import operation
 from siltstone._progress import progress as shown_progress
-from siltstone.errors import CommitConflict, UpkeepRunning
+from siltstone.errors import CommitConflict, InvalidArgument, UpkeepRunning
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
 from siltstone.write import commit_messages
 
@@ -80,6 +80,19 @@ class CompactionPlan(Looks):
     def _grids(self) -> list[Grid]:
         rows = [(t.partition, str(t.bucket), f"{t.files:,}", f"{t.rows:,}", size_text(t.bytes)) for t in self.tasks]
         return [Grid(("partition", "bucket", "files", "rows", "size"), rows)] if rows else []
+
+
+def sort_order(order_by: str | Sequence[str] | None, strategy: str | None) -> tuple[list[str], str] | None:
+    """The columns to sort by and the strategy; None where nothing is to be sorted.
+
+    Raises:
+        InvalidArgument: A strategy without columns, or one that is none of ``order``, ``zorder``, ``hilbert``.
+    """
+    if order_by is None:
+        if strategy is not None:
+            raise InvalidArgument("strategy says how rows are sorted, and order_by by which columns: give both")
+        return None
+    return names("order_by", order_by), text("strategy", "order" if strategy is None else strategy)
 
 
 def run_task(token: bytes, threads: int | None = None) -> bytes:

@@ -15,12 +15,12 @@ from siltstone._args import (
     duration_text,
     flag,
     optional_text,
-    text,
 )
+from siltstone._checks import check_directory as check_directory  # noqa: PLC0414  # part of this module
 from siltstone._handle import Handle
 from siltstone._operation import P, R, told
 from siltstone._partitions import partition_list
-from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks
+from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks, sort_order
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
@@ -43,6 +43,8 @@ class Maintenance(Handle):
         where: str | Expression | None = None,
         partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         idle: Duration | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
     ) -> CompactionPlan:
         """Decide what to compact, without doing it.
 
@@ -51,10 +53,13 @@ class Maintenance(Handle):
             where: A predicate over partition columns.
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
+            order_by: Sort all rows of each partition by these columns, so that scans skip more files (append tables
+                without buckets only).
+            strategy: ``order`` (by default), or along a curve through all of the columns: ``zorder``, ``hilbert``.
         """
         wait = None if idle is None else duration_millis("idle", idle)
-        chosen = condition_of(where, "where"), partition_list(partitions)
-        return CompactionPlan(self._table.plan_compaction(flag("full", full), *chosen, wait))
+        chosen = condition_of(where, "where"), partition_list(partitions), wait, sort_order(order_by, strategy)
+        return CompactionPlan(self._table.plan_compaction(flag("full", full), *chosen))
 
     def compact(
         self,
@@ -64,6 +69,8 @@ class Maintenance(Handle):
         where: str | Expression | None = None,
         partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         idle: Duration | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
         progress: bool = False,
         commit_every: int | None = None,
         run: Callable[[Sequence[CompactionTask]], Ran] | None = None,
@@ -76,6 +83,8 @@ class Maintenance(Handle):
             where: See :meth:`plan_compaction`.
             partitions: See :meth:`plan_compaction`.
             idle: See :meth:`plan_compaction`.
+            order_by: See :meth:`plan_compaction`.
+            strategy: See :meth:`plan_compaction`.
             progress: Show a progress bar on a terminal; see :func:`siltstone.progress`.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
             run: Runs tasks, perhaps elsewhere; None: here, one after another.
@@ -88,14 +97,17 @@ class Maintenance(Handle):
 
         Raises:
             InvalidArgument: A plan of another table or branch, or a plan and what is to be planned.
+            UnsupportedFeature: Rows that cannot be sorted: of primary keys, fixed buckets, or data evolution.
         """
+        limits: dict[str, Any] = {"where": where, "partitions": partitions, "idle": idle}
+        limits |= {"order_by": order_by, "strategy": strategy}
 
         def plan_again() -> list[CompactionTask]:
-            return self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle).tasks
+            return self.plan_compaction(full=full, **limits).tasks
 
-        if plan is not None and (full or where is not None or partitions is not None or idle is not None):
+        if plan is not None and (full or any(given is not None for given in limits.values())):
             raise InvalidArgument(
-                "a plan says what to compact: full, where, partitions and idle cannot be given with it",
+                f"a plan says what to compact: full, {', '.join(limits)} cannot be given with it",
                 hint="give them to plan_compaction()",
             )
         again = plan_again if plan is None else None
@@ -280,17 +292,3 @@ class Maintenance(Handle):
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
         chosen = kept, formatter, pattern, by, most, flag("dry_run", dry_run)
         return self._told("expire_partitions", self._maintenance.expire_partitions, *chosen)
-
-
-def check_directory(location: str, *, deep: bool = False) -> Verdict:
-    """Check the table in a directory, even one whose newest schema is broken, so that it cannot be opened.
-
-    Args:
-        location: The table's directory.
-        deep: See :meth:`Maintenance.fsck`.
-
-    Raises:
-        TableNotFound: No table is there.
-    """
-    place, is_deep = text("location", location), flag("deep", deep)
-    return told("fsck", place, _core.check, place, is_deep)

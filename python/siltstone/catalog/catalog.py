@@ -7,21 +7,21 @@ Names are those of directories (Java ``FileSystemCatalog``), or kept in a metast
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
-from siltstone._spellings import known_as, unknown_attribute
+from siltstone._spellings import Hinted, known_as
 from siltstone.catalog.fields import definition_of, key_of
 from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
-from siltstone.errors import DatabaseNotFound, FileMissing
+from siltstone.errors import DatabaseNotFound, FileMissing, UnsupportedFeature
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
 
 
-class Catalog:
+class Catalog(Hinted):
     """Databases and tables below a warehouse directory.
 
     Example:
@@ -45,7 +45,7 @@ class Catalog:
         else:
             self._warehouse = given["warehouse"] = text("warehouse", warehouse)
         self._reopen = reopen
-        metastore = metastore_of(given)
+        self._metastore = metastore = metastore_of(given)
         if metastore is not None and getattr(metastore, "keeps_tables", False):
             given = cast("TableServer", metastore).options()
         self._core = _core.Catalog(self._warehouse, given, metastore)
@@ -57,12 +57,6 @@ class Catalog:
         if self._reopen is not None:
             return self._reopen, ()
         return Catalog, (self._warehouse, self._options)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def __repr__(self) -> str:
         """The warehouse, and who keeps the names when somebody does."""
@@ -132,6 +126,30 @@ class Catalog:
             DatabaseNotFound: It does not exist.
         """
         return self._core.database(text("name", name))
+
+    def alter_database(
+        self, name: str, *, properties: Mapping[str, str] | None = None, remove: Sequence[str] = ()
+    ) -> None:
+        """Change properties of a database.
+
+        Args:
+            name: The database.
+            properties: Properties that get these values.
+            remove: Properties that go; those that are not there are ignored.
+
+        Raises:
+            DatabaseNotFound: It does not exist.
+            UnsupportedFeature: A filesystem catalog, which keeps no properties.
+        """
+        given, gone = option_texts(properties), names("remove", remove)
+        self.database(name)
+        if self._metastore is None:
+            raise UnsupportedFeature(
+                "a filesystem catalog keeps no properties of databases",
+                hint="a jdbc or rest catalog does: connect(warehouse, metastore='jdbc', uri=...)",
+                context={"database": name},
+            )
+        self._metastore.alter_database(text("name", name), given, gone)
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database.

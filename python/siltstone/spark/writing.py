@@ -109,6 +109,19 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     return report
 
 
+def write_here(df: DataFrame, t: Table, mode: str, partition: Mapping[str, Any] | None = None) -> CommitReport:
+    """Write a frame of few rows as one commit, in this process: a job would take longer to start than to write them."""
+    overwrite = _overwrite(df.sparkSession, mode, None, partition)
+    df = in_instants(df, t)
+    check_frame(df.schema, t, None)
+    job = Job(t, df.columns, None, None, overwrite is not None, t.schema_id)
+    batches = df.toDF(*job.numbered).toArrow().to_batches()
+    messages, error = written(job, (batch.rename_columns(job.names) for batch in batches))
+    if error is not None:
+        raise error
+    return t.commit(messages, overwrite=overwrite)
+
+
 def _overwrite(
     spark: SparkSession, mode: str, how: str | None, partition: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:

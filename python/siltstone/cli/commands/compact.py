@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from siltstone.cli import exits, output
@@ -13,6 +15,14 @@ from siltstone.cli.context import App, pass_app, table_argument
 @click.option("--full", is_flag=True, help="Merge all files of each bucket, not only those that are due.")
 @click.option("--where", help="Only partitions that satisfy this condition, for example \"dt < '2026-11-01'\".")
 @click.option("--idle", help="Only partitions that were not written to for this long, for example '1 d' or '6 h'.")
+@click.option(
+    "--order-by", help="Sort the rows of each partition by these columns, for example 'a,b' (tables without a key)."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["order", "zorder", "hilbert"]),
+    help="How --order-by sorts: column by column (order, the default), or along a curve through all of them.",
+)
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @click.option(
     "--commit-every", type=click.IntRange(min=1), help="Commit after this many buckets, instead of once at the end."
@@ -24,6 +34,8 @@ def compact(
     full: bool,
     where: str | None,
     idle: str | None,
+    order_by: str | None,
+    strategy: str | None,
     dry_run: bool,
     commit_every: int | None,
 ) -> int:
@@ -35,12 +47,14 @@ def compact(
 
     t = app.table(table)
     before = t.snapshot()
+    columns = None if order_by is None else [name.strip() for name in order_by.split(",")]
+    chosen: dict[str, Any] = {"full": full, "where": where, "idle": idle, "order_by": columns, "strategy": strategy}
     if dry_run:
-        plan = t.maintenance.plan_compaction(full=full, where=where, idle=idle)
+        plan = t.maintenance.plan_compaction(**chosen)
         fields = ("partition", "bucket", "files", "rows", "bytes")
         output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
         return exits.OK
-    report = t.maintenance.compact(full=full, where=where, idle=idle, commit_every=commit_every)
+    report = t.maintenance.compact(**chosen, commit_every=commit_every)
     after = t.snapshot()
     summary = as_dict(report)
     summary["snapshots"] = [s.id for s in report.snapshots]

@@ -349,7 +349,6 @@ const WITHOUT_FIELD: &[Known] = &[
     row("write.merge-schema.type-widening", Kind::Text, Harmless),
     row("write.sequence-number-init-mode", Kind::Enum(&["scan", "snapshot"]), RefusedForWrite).neutral("scan"),
     row("write.use-v2-write", Kind::Text, Harmless),
-    row("zorder.var-length-contribution", Kind::Int, Harmless),
 ];
 
 /// Options of single columns: `fields.<column>.<suffix>`.

@@ -137,6 +137,8 @@ core_options! {
     "write-buffer-spill.max-disk-size": Size => write_buffer_spill_max_disk_size: u64 = o.size(u64::MAX)?;
     "sort-spill-threshold": Int => sort_spill_threshold: Option<usize> = o.maybe(|t| integer(t, 1))?;
     "spill-compression": Enum(BLOCK_COMPRESSIONS) => spill_compression: String = o.text("zstd");
+    /// Bytes of texts and bytes that count in `zorder`.
+    "zorder.var-length-contribution": Int => zorder_var_length_contribution: usize = o.at_least(8, 1)?;
     "local-sort.max-num-file-handles": Int => local_sort_max_file_handles: usize = o.at_least(128, 2)?;
 
     // compaction
