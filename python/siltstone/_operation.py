@@ -169,7 +169,7 @@ def summary(result: Any) -> str:
     elif isinstance(result, Tag):
         parts = [f"{result.name} is snapshot {result.id}"]
     elif isinstance(result, int):
-        parts = [f"{result:,} rows"]
+        parts = [_rows(result)]
     else:
         parts = ["done"]
     return ", ".join(part for part in [*parts, *getattr(result, "notes", [])] if part)
@@ -180,7 +180,7 @@ def _committed(report: CommitReport) -> list[str]:
         return ["already committed"]
     if not report.snapshots:
         return ["nothing to do"]
-    changed = f"{report.affected_rows:,} rows changed" if report.affected_rows else ""
+    changed = f"{_rows(report.affected_rows)} changed" if report.affected_rows else ""
     if isinstance(report, MergeReport):
         counts = (
             ("updated", report.updated_rows),
@@ -188,9 +188,7 @@ def _committed(report: CommitReport) -> list[str]:
             ("inserted", report.inserted_rows),
         )
         changed = " ".join(f"{count:,} {what}" for what, count in counts)
-    written = f"{report.rows:,} row{'s' * (report.rows != 1)} in {_files(report.files, report.bytes)}" * bool(
-        report.files
-    )
+    written = f"{_rows(report.rows)} in {_files(report.files, report.bytes)}" if report.files else ""
     return [_snapshots(report), changed, written]
 
 
@@ -202,6 +200,10 @@ def _snapshots(report: CommitReport | CompactionReport) -> str:
 def _replaced(report: CompactionReport) -> str:
     before = _files(report.files_before, report.bytes_before)
     return f"{before} became {_files(report.files_after, report.bytes_after)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def _files(count: int, size: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from siltstone._pyarrow import MissingAttribute, has_pyarrow
 
@@ -172,6 +172,30 @@ def unknown_attribute(thing: Any, name: str) -> AttributeError:
         near = difflib.get_close_matches(name, public, n=2)
         known = " or ".join(f".{other}" for other in near) or None
     return AttributeError(text if known is None else f"{text}: use {known}", name=name, obj=thing)
+
+
+class Hinted:
+    """Something that says what names of other libraries are called here."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
+
+#: What takes the conditions of other libraries.
+_CONDITIONS = {
+    "pyarrow": "t.to_dataset().to_table(filter=...) takes expressions of pyarrow",
+    "polars": "st.scan_polars(t).filter(...) takes expressions of polars",
+}
+
+
+def condition_hint(value: object) -> str | None:
+    """Where a condition of another library is taken."""
+    return _CONDITIONS.get(type(value).__module__.partition(".")[0])
 
 
 def unknown_name(name: str, public: Sequence[str]) -> AttributeError:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from siltstone._args import shown, text
 from siltstone._computed import Value
 from siltstone._literals import literal
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import Hinted, condition_hint
 from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
 
@@ -58,17 +58,12 @@ class Expression:
         return json.dumps(_flat(self.tree), ensure_ascii=False)
 
 
-class Column(Value):
+class Column(Value, Hinted):
     """A column: comparing it gives an :class:`Expression`, computing with it a :class:`Value`."""
 
     __slots__ = ("name",)
-    __hash__ = None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None  # else Python would ask for the keys 0, 1, 2 ...
 
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""
@@ -76,8 +71,6 @@ class Column(Value):
             raise InvalidArgument(f"{shown(name)} is not the name of a column")
         super().__init__(column_text(name))
         self.name = name
-
-    __iter__ = None  # else Python would ask for the keys 0, 1, 2 ...
 
     def __getitem__(self, key: object) -> Column:
         """What the map in the column has for a key: null where it has no such key.
@@ -260,18 +253,9 @@ def _expression(value: object) -> Expression:
     if isinstance(value, Column):
         return Expression(value.tree)
     if not isinstance(value, Expression):
-        library = type(value).__module__.partition(".")[0]
-        raise InvalidArgument(
-            f"{shown(value)} is not a condition: compare a column, as in col('a') > 1", hint=_ELSEWHERE.get(library)
-        )
+        message = f"{shown(value)} is not a condition: compare a column, as in col('a') > 1"
+        raise InvalidArgument(message, hint=condition_hint(value))
     return value
-
-
-#: What takes the conditions of other libraries.
-_ELSEWHERE = {
-    "pyarrow": "t.to_dataset().to_table(filter=...) takes expressions of pyarrow",
-    "polars": "st.scan_polars(t).filter(...) takes expressions of polars",
-}
 
 
 def condition_of(condition: str | Expression | Column | None, name: str = "filter") -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from siltstone._frames import frame_of
 from siltstone._operation import operation
 from siltstone._plain import rows_of
 from siltstone._pyarrow import MissingPyarrow, has_pyarrow
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import Hinted
 from siltstone._visible import visible_lines
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
@@ -67,7 +67,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
     }
 
 
-class Scan:
+class Scan(Hinted):
     """A query over one version of a table. Nothing is read until rows are asked for.
 
     Every consumer starts anew: a scan of "latest" sees commits made in between.
@@ -266,12 +266,6 @@ class Scan:
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
         return self._planned().explain()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def _repr_html_(self) -> str:
         """What would be read, for notebooks."""

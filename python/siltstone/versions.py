@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from siltstone._looks import Looks
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import Hinted
 
 
 @dataclass(frozen=True)
-class Snapshot(Looks):
+class Snapshot(Looks, Hinted):
     """A version of a table (format chapter 3; Java ``Snapshot``).
 
     Attributes:
@@ -42,12 +42,6 @@ class Snapshot(Looks):
 
     def _short(self) -> str:
         return f"{self.id} ({self.kind})"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
 
 class FileEntry(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from siltstone import _core
 from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
@@ -13,14 +13,14 @@ from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
 from siltstone._operation import told
 from siltstone._partitions import partition_spec
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import Hinted
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
 RowKinds = str | Sequence[str] | Any
 
 
-class TableWrite(Unpicklable):
+class TableWrite(Unpicklable, Hinted):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
 
     A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits
@@ -162,12 +162,6 @@ class TableWrite(Unpicklable):
     def commit_user(self) -> str:
         """The user of its commits."""
         return self._core.commit_user
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def close(self) -> None:
         """Delete what was not committed."""

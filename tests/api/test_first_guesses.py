@@ -418,7 +418,7 @@ def test_system_tables_are_read_as_tables(cat, t):
         (lambda cat, t: st.col("id").startswith, ".starts_with"),
         (lambda cat, t: st.CatalogFactory, "st.connect"),
         (lambda cat, t: st.Schema, "create_table"),
-        (lambda cat, t: st.conect, "st.connect"),
+        (lambda cat, t: st.conn, "st.connect"),
         (lambda cat, t: t.latest_snapshot, "t.snapshot"),
         (lambda cat, t: cat.table_exists, "in cat"),
     ],

@@ -34,8 +34,8 @@ def lines(caplog):
 DONE = {
     "append": (lambda t: t.append({"id": [8, 9], "v": ["a", "b"]}), "snapshot 2 (APPEND), 2 rows in 1 file of"),
     "upsert": (lambda t: t.upsert([{"id": 1}]), "snapshot 2 (APPEND), 1 row in 1 file of"),
-    "delete": (lambda t: t.delete("id = 1"), "snapshot 2 (APPEND), 1 rows changed, 1 row in 1 file of"),
-    "update": (lambda t: t.update({"v": None}, "id = 1"), "snapshot 2 (APPEND), 1 rows changed"),
+    "delete": (lambda t: t.delete("id = 1"), "snapshot 2 (APPEND), 1 row changed, 1 row in 1 file of"),
+    "update": (lambda t: t.update({"v": None}, "id = 1"), "snapshot 2 (APPEND), 1 row changed"),
     "overwrite": (lambda t: t.overwrite([{"id": 5}]), "snapshot 2 (OVERWRITE), 1 row"),
     "truncate": (lambda t: t.truncate(), "snapshot 2 (OVERWRITE)"),
     "merge": (

@@ -7,11 +7,11 @@ Names are those of directories (Java ``FileSystemCatalog``), or kept in a metast
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
-from siltstone._spellings import known_as, unknown_attribute
+from siltstone._spellings import Hinted, known_as
 from siltstone.catalog.fields import definition_of, key_of
 from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
 from siltstone.errors import DatabaseNotFound, FileMissing, UnsupportedFeature
@@ -21,7 +21,7 @@ from siltstone.table import Table
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
 
 
-class Catalog:
+class Catalog(Hinted):
     """Databases and tables below a warehouse directory.
 
     Example:
@@ -57,12 +57,6 @@ class Catalog:
         if self._reopen is not None:
             return self._reopen, ()
         return Catalog, (self._warehouse, self._options)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def __repr__(self) -> str:
         """The warehouse, and who keeps the names when somebody does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
@@ -11,7 +11,7 @@ from siltstone._looks import Listed
 from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
 from siltstone._pyarrow import has_pyarrow
-from siltstone._spellings import known_as, unknown_attribute
+from siltstone._spellings import Hinted, known_as
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -35,7 +35,7 @@ _ALL = 2**63 - 1
 _SHOWN = 200
 
 
-class Table(Parts, Whole, Merging, Writing):
+class Table(Parts, Whole, Merging, Writing, Hinted):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
     When another process alters the table, this object keeps the columns that it was opened with: rows are written with
@@ -63,12 +63,6 @@ class Table(Parts, Whole, Merging, Writing):
         if self.partition_by:
             parts.append(f"partition_by={self.partition_by}")
         return ", ".join([*parts, repr(self.path)]) + ")"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def _repr_html_(self) -> str:
         return html_of_table(self)
@@ -145,9 +139,9 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.scan(["x"]).to_pylist()
             [{'x': 1}, {'x': 3}]
         """
-        how: dict[str, Any] = {"full": full, "where": where, "partitions": partitions, "idle": idle}
-        how |= {"order_by": order_by, "strategy": strategy}
-        return self.maintenance.compact(plan, **how, progress=progress, commit_every=commit_every)
+        which: dict[str, Any] = {"where": where, "partitions": partitions, "idle": idle}
+        how: dict[str, Any] = {"full": full, "order_by": order_by, "strategy": strategy}
+        return self.maintenance.compact(plan, **which, **how, progress=progress, commit_every=commit_every)
 
     def rescale(
         self,

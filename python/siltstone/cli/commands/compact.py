@@ -21,7 +21,7 @@ from siltstone.cli.context import App, pass_app, table_argument
 @click.option(
     "--strategy",
     type=click.Choice(["order", "zorder", "hilbert"]),
-    help="How --order-by sorts: by column after column (order, the default) or along a curve through all.",
+    help="How --order-by sorts: column by column (order, the default), or along a curve through all of them.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @click.option(
