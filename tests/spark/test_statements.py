@@ -1,11 +1,14 @@
 """Statements of ``ss.sql`` about databases and tables of the warehouse: what Paimon's Spark catalog does by them."""
 
+import datetime as dt
+import functools
 import pathlib
 
 import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
+from siltstone.spark import checks
 from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -40,7 +43,8 @@ def orders(cat):
 
 
 def rows(t, *columns):
-    return sorted(tuple(r.values()) for r in t.scan(list(columns) or None).to_arrow().to_pylist())
+    found = [tuple(r.values()) for r in t.scan(list(columns) or None).to_arrow().to_pylist()]
+    return sorted(found, key=lambda row: [(value is None, value) for value in row])
 
 
 def test_databases_are_made_shown_used_and_dropped(spark, cat, sql):
@@ -225,12 +229,84 @@ def test_an_append_table_is_changed_by_conditions_that_it_can_evaluate(cat, sql)
     sql("DELETE FROM shop.log WHERE id > 2")
     sql("UPDATE shop.log SET s = 'b' WHERE id = 0")
     assert rows(t) == [(0, "b"), (1, "a"), (2, "a")]
-    with pytest.raises(e.UnsupportedFeature, match="Spark has to evaluate"):
-        sql("DELETE FROM shop.log WHERE id IN (SELECT 1)")
     sql(
         "MERGE INTO shop.log t USING (SELECT explode(array(2, 5)) AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
     )
     assert rows(t)[-1] == (5, None) and t.scan().count() == 4
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_rows_without_a_key_are_changed_by_what_spark_evaluates(cat, sql, vectors):
+    """Where siltstone does not know a condition, DELETE and UPDATE of such tables were refused, and MERGE always."""
+    kinds = {"id": "INT", "n": "DOUBLE", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "l": "ARRAY<INT>"}
+    t = cat.create_table("shop.log", kinds, options={"deletion-vectors.enabled": vectors})
+    at = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+    t.append([{"id": i, "n": i / 2, "at": at if i % 2 else None, "l": [i]} for i in range(6)])
+    t.append([{"id": 5, "n": 2.5, "l": [50]}, {"id": None, "n": 9.0}])
+    before = t.snapshot().id
+    sql("DELETE FROM shop.log WHERE id IN (SELECT explode(array(0, 1)))")
+    sql(
+        "UPDATE shop.log x SET n = pow(n, 2) + (SELECT 1), at = x.at + INTERVAL 1 DAY WHERE at IS NOT NULL AND x.id % 3 = 0"
+    )
+    sql("UPDATE shop.log SET n = -1 WHERE upper(cast(id AS STRING)) = '5'")
+    assert t.snapshot().id == before + 3
+    day = dt.timedelta(days=1)
+    assert t.scan().to_arrow().sort_by([("id", "ascending"), ("at", "ascending")]).to_pylist() == [
+        {"id": 2, "n": 1.0, "at": None, "l": [2]},
+        {"id": 3, "n": 3.25, "at": at + day, "l": [3]},
+        {"id": 4, "n": 2.0, "at": None, "l": [4]},
+        {"id": 5, "n": -1.0, "at": at, "l": [5]},
+        {"id": 5, "n": -1.0, "at": None, "l": [50]},
+        {"id": None, "n": 9.0, "at": None, "l": None},
+    ]
+    sql("DELETE FROM shop.log WHERE length(cast(id AS STRING)) IS NULL")  # all rows that it finds have a null there
+    assert t.scan(filter="id IS NULL").count() == 0
+    with pytest.raises(e.UnsupportedFeature, match="not compared"):
+        sql("DELETE FROM shop.log WHERE size(l) > 1")
+    with pytest.raises(e.UnsupportedFeature, match="more than their values"):
+        sql("DELETE FROM shop.log WHERE rand() < 0.5")
+    with pytest.raises(e.SchemaMismatch, match="not stored"):
+        sql("UPDATE shop.log SET id = upper('x') WHERE abs(id) > 1")
+    assert t.snapshot().id == before + 4
+    sql("DELETE FROM shop.log WHERE id IN (SELECT 77)")
+    assert t.snapshot().id == before + 4  # nothing was found
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_rows_without_a_key_are_merged_in_one_commit(spark, cat, sql, vectors, request):
+    t = cat.create_table(
+        "shop.log", {"id": "INT", "v": "INT", "s": "STRING"}, options={"deletion-vectors.enabled": vectors}
+    )
+    t.append([{"id": i % 4, "v": i, "s": None if i % 2 else "x"} for i in range(8)])
+    spark.createDataFrame(
+        [(0, 10, "u"), (1, -1, "d"), (2, 0, "keep"), (7, 70, "new"), (None, 1, "new")], "id int, v int, s string"
+    ).createOrReplaceTempView("src")
+    request.addfinalizer(lambda: spark.catalog.dropTempView("src"))
+    before = t.snapshot().id
+    sql("""MERGE INTO shop.log AS t USING (SELECT * FROM src WHERE s <> 'none') AS s ON t.id = s.id
+        WHEN MATCHED AND s.v < 0 THEN DELETE
+        WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = t.v + greatest(s.v, 0), s = s.s
+        WHEN NOT MATCHED AND v > 0 THEN INSERT *
+        WHEN NOT MATCHED BY SOURCE AND t.v > 3 THEN UPDATE SET s = concat(coalesce(t.s, '-'), '!')""")
+    assert t.snapshot().id == before + 1
+    assert sorted(rows(t), key=repr) == sorted(
+        [
+            (0, 10, "u"),
+            (0, 14, "u"),
+            (2, 2, "x"),
+            (2, 6, "x"),
+            (3, 3, None),
+            (3, 7, "-!"),
+            (7, 70, "new"),
+            (None, 1, "new"),
+        ],
+        key=repr,
+    )
+    with pytest.raises(e.InvalidArgument, match="more than once"):
+        sql("""MERGE INTO shop.log t USING (SELECT 0 AS id, explode(array(1, 1)) AS v) s ON t.id = s.id
+            WHEN MATCHED THEN UPDATE SET v = s.v""")
+    sql("MERGE INTO shop.log t USING (SELECT 3 AS id UNION ALL SELECT 3) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert t.snapshot().id == before + 2 and t.scan(filter="id = 3").count() == 0
 
 
 def test_a_merge_updates_deletes_and_inserts_in_one_commit(spark, sql, orders, request):
@@ -291,3 +367,60 @@ def test_what_is_of_spark_stays_with_spark(spark, sql, orders, tmp_path):
     assert before == listed() and not pathlib.Path(location).exists() and orders.snapshot().id == 1
     assert sql("DESCRIBE FUNCTION upper")[0][0].startswith("Function: upper")
     assert {row[1] for row in sql("SHOW TABLES IN default")} == {t.name for t in spark.catalog.listTables("default")}
+
+
+def test_settings_of_the_session_are_options_of_tables(spark, cat, sql, orders):
+    """SET spark.paimon.… was taken and did nothing."""
+    orders.upsert([{"dt": "c", "id": 1, "v": 1, "s": "x"}])
+    count = "SELECT count(*) FROM shop.orders"
+    keys = [
+        "scan.snapshot-id",
+        "paimon.shop.orders.scan.snapshot-id",
+        "*.shop.other.scan.snapshot-id",
+        "write.merge-schema",
+    ]
+    try:
+        sql(f"SET `spark.paimon.{keys[0]}`=1")
+        assert (sql(count), ss.read(spark, "shop.orders").count()) == ([(4,)], 4)
+        sql(f"SET `spark.paimon.{keys[2]}`=7")
+        spark.conf.set(f"spark.paimon.{keys[1]}", "2")
+        assert (sql(count), ss.table(spark, "shop.orders").count()) == ([(5,)], 5)
+        assert sql(f"{count} /*+ OPTIONS('scan.snapshot-id' = '1') */") == [(4,)]
+        spark.conf.set(f"spark.paimon.{keys[3]}", "true")
+        with pytest.raises(e.UnknownOption, match="the setting spark.paimon.write.merge-schema") as raised:
+            sql(count)
+        assert "merge_schema=True" in raised.value.hint
+    finally:
+        for key in keys:
+            spark.conf.unset(f"spark.paimon.{key}")
+    assert sql(count) == [(5,)]
+
+
+def test_properties_of_a_database_need_a_catalog_that_keeps_them(spark, cat, sql, tmp_path):
+    with pytest.raises(e.UnsupportedFeature, match="keeps no properties"):
+        sql("ALTER DATABASE shop SET DBPROPERTIES ('owner' = 'me')")
+    with pytest.raises(e.UnsupportedFeature, match="SET LOCATION"):
+        sql("ALTER SCHEMA shop SET LOCATION '/x'")
+
+
+def test_columns_get_their_defaults(cat, sql):
+    sql("CREATE TABLE shop.d (id INT, n INT DEFAULT -7, s STRING DEFAULT 'it''s')")
+    sql("INSERT INTO shop.d (id) VALUES (1)")
+    assert sql("SELECT * FROM shop.d") == [(1, -7, "it's")]
+    assert sql("SHOW CREATE TABLE shop.d")[0][0].count("DEFAULT") == 2
+
+
+def test_workers_are_asked_for_their_siltstone(spark, cat, tmp_path):
+    """A worker without siltstone, or with another one, failed in the first query with a traceback of Spark's."""
+
+    def missing(batches):
+        raise ModuleNotFoundError("No module named 'siltstone'")
+        yield
+
+    with pytest.raises(e.InvalidArgument, match="workers have no siltstone") as raised:
+        checks._answers(spark, 1, missing)
+    assert "PYSPARK_PYTHON" in raised.value.hint
+    row = checks._answers(spark, 1, functools.partial(checks._look, str(tmp_path / "lake"), {}))[0]
+    assert (row.version, row.problem) == (st.__version__, None)
+    row = checks._answers(spark, 1, functools.partial(checks._look, str(tmp_path / "elsewhere"), {}))[0]
+    assert "elsewhere" in row.problem

@@ -47,6 +47,22 @@ def test_databases_have_properties_and_tables_have_names_in_the_database(names, 
     assert connect(tmp_path, **{"catalog-key": "other"}).databases() == []
 
 
+def test_properties_of_a_database_change(names, tmp_path):
+    place = {"location": f"{tmp_path}/lake/shop.db"}
+    assert names.database("shop") == {"owner": "me"} | place
+    names.alter_database("shop", properties={"owner": "you", "since": "2026", "for": "all"})
+    names.alter_database("shop", properties={"since": "2025"}, remove=["for", "none"])
+    assert names.database("shop") == {"owner": "you", "since": "2025"} | place
+    names.alter_database("shop", remove=["owner", "since"])
+    assert (names.database("shop"), names.databases()) == (place, ["shop"])
+    with pytest.raises(e.DatabaseNotFound):
+        names.alter_database("none", properties={"a": "b"})
+    plain = st.connect(tmp_path / "plain")
+    plain.create_database("shop")
+    with pytest.raises(e.UnsupportedFeature, match="keeps no properties"):
+        plain.alter_database("shop", properties={"a": "b"})
+
+
 def test_a_directory_without_a_name_is_no_table(names, tmp_path):
     st.connect(tmp_path / "lake").create_database("shop")
     st.connect(tmp_path / "lake").create_table("shop.ghost", COLUMNS)

@@ -139,10 +139,10 @@ def test_only_the_names_of_tables_change_in_a_statement(query, edited):
     ("query", "columns"),
     [
         ("SELECT id FROM d.t WHERE V > 1", ["id", "v"]),
-        ("SELECT count(*) FROM d.t", ["id"]),
+        ("SELECT count(*) FROM d.t", []),
         ("SELECT `a b` FROM d.t", ["a b"]),
         ("SELECT id FROM d.t GROUP BY id HAVING max(k) > 1", ["id", "k"]),
-        ("SELECT q.id FROM (SELECT * FROM d.u) q, d.t", ["id"]),
+        ("SELECT q.id FROM (SELECT * FROM d.u) q, d.t", []),
         ("SELECT count(DISTINCT *) FROM d.t", None),
         ("SELECT hash(*) FROM d.t", None),
         ("SELECT d.t.* FROM d.t", None),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from siltstone import _core
@@ -114,6 +114,16 @@ class JdbcMetastore:
             for key, value in {_EXISTS: "true", **properties}.items()
         ]
         return self._database.insert(source, rows)
+
+    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
+        """Replace the rows of its properties."""
+        kept = {key: value for key, value in (self.database(name) or {}).items() if key not in removed}
+        source = self._tables.database_properties
+        rows = [
+            {"catalog_key": self._key, "database_name": name, "property_key": key, "property_value": value}
+            for key, value in {_EXISTS: "true", **kept, **properties}.items()
+        ]
+        self._database.replace(source, self._of(source, name), rows)
 
     def drop_database(self, name: str) -> bool:
         """Remove all rows of it."""

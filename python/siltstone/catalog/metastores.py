@@ -9,7 +9,7 @@ rules for names. A metastore whose server keeps the tables says so by ``keeps_ta
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 from siltstone.errors import UnsupportedFeature
@@ -33,6 +33,9 @@ class Metastore(Protocol):
 
     def create_database(self, name: str, properties: Mapping[str, str]) -> bool:
         """Add a database."""
+
+    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
+        """Set properties of a database, and remove others."""
 
     def drop_database(self, name: str) -> bool:
         """Remove a database with all names in it."""

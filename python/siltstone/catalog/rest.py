@@ -1,7 +1,6 @@
 """The REST catalog: a server keeps names, schemas and snapshots of tables (Java's ``RESTCatalog``, Paimon's OpenAPI).
 
-Files are written and read here; the server makes tables, changes schemas and publishes snapshots. Java's catalog can
-work on the same tables at the same time.
+Files are written and read here; the server makes tables and publishes snapshots, for Java's catalog, too.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from siltstone import _core
@@ -100,6 +99,10 @@ class RestMetastore:
         """Ask for a new one."""
         return self._unless_there(lambda: self._client.post(self._path(), {"name": name, "options": dict(properties)}))
 
+    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
+        """Send what changes."""
+        self._if_there(lambda: self._client.post(self._path(name), {"removals": [*removed], "updates": {**properties}}))
+
     def drop_database(self, name: str) -> bool:
         """Let the server drop it with all that is in it."""
         return self._if_there(lambda: self._client.delete(self._path(name))) is not None
@@ -126,8 +129,7 @@ class RestMetastore:
 
     def drop_table(self, database: str, table: str) -> bool:
         """Let the server drop it with its files; those of an external table stay."""
-        path = self._path(database, "tables", table)
-        return self._if_there(lambda: self._client.delete(path)) is not None
+        return self._if_there(lambda: self._client.delete(self._path(database, "tables", table))) is not None
 
     def rename_table(self, database: str, table: str, new_database: str, new_table: str) -> bool:
         """Let the server give it another name."""

@@ -26,6 +26,7 @@ _SIMPLE = {
     "TIMESTAMPLTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
     "TIMESTAMPNTZ": "TIMESTAMP(6)",
 }
+_NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 #: Types in a type of types.
 _PARTS = {"ARRAY": 1, "MAP": 2}
 #: How many numbers may follow a type.
@@ -47,22 +48,32 @@ def column(given: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"name": given.name}
     nullable = True
     for constraint in given.constraints:
-        match constraint.kind:
-            case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
-                nullable = False
-            case exp.CommentColumnConstraint():
-                if "description" in made:
-                    raise InvalidArgument(f"the column {given.name} has two comments")
-                made["description"] = literal_text(f"COMMENT of the column {given.name}", constraint.kind.this)
-            case other:
-                raise unsupported(
-                    f"{constraint.sql('spark')} of the column {given.name}",
-                    "the key is the option 'primary-key' in TBLPROPERTIES"
-                    if isinstance(other, exp.PrimaryKeyColumnConstraint)
-                    else None,
-                )
+        if isinstance(constraint.kind, exp.NotNullColumnConstraint) and not constraint.kind.args.get("allow_null"):
+            nullable = False
+        else:
+            _constraint(made, constraint)
     made["type"] = json_type(given.kind, nullable=nullable)
     return made
+
+
+def _constraint(made: dict[str, Any], constraint: Any) -> None:
+    """What a constraint adds to a column."""
+    from sqlglot import exp
+
+    name = made["name"]
+    match constraint.kind:
+        case exp.CommentColumnConstraint():
+            if "description" in made:
+                raise InvalidArgument(f"the column {name} has two comments")
+            made["description"] = literal_text(f"COMMENT of the column {name}", constraint.kind.this)
+        case exp.DefaultColumnConstraint():
+            if "defaultValue" in made:
+                raise InvalidArgument(f"the column {name} has two defaults")
+            made["defaultValue"] = _default(name, constraint.kind.this)
+        case other:
+            is_key = isinstance(other, exp.PrimaryKeyColumnConstraint)
+            hint = "the key is the option 'primary-key' in TBLPROPERTIES" if is_key else None
+            raise unsupported(f"{constraint.sql('spark')} of the column {name}", hint)
 
 
 def json_type(given: Any, *, nullable: bool = True) -> Any:
@@ -84,6 +95,21 @@ def json_type(given: Any, *, nullable: bool = True) -> Any:
             return f"DECIMAL({inside[0]}, {inside[1]}){suffix}"
         return (f"{root}({inside[0].name})" if inside else _SIMPLE[root]) + suffix
     raise UnsupportedType(f"the type {given.sql('spark')} is none of a Paimon table's in Spark")
+
+
+def _default(name: str, value: Any) -> str:
+    """The value that is written for null, as a schema has it: a literal's text."""
+    from sqlglot import exp
+
+    sign = "-" if isinstance(value, exp.Neg) else ""
+    literal = value.this if sign else value
+    if isinstance(literal, exp.Boolean) and not sign:
+        return "true" if literal.this else "false"
+    if isinstance(literal, exp.Cast) and literal.to.is_type("DATE", *_NUMERIC):
+        literal = literal.this  # DATE'2026-11-20', 2L
+    if isinstance(literal, (exp.Literal, exp.RawString)):
+        return sign + str(literal.this)
+    raise unsupported(f"DEFAULT {value.sql('spark')} of the column {name}", "a default is a literal such as 7 or 'x'")
 
 
 def literal_text(what: str, value: Any) -> str:

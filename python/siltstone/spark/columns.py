@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 #: Words behind which columns are used that no one names.
 _UNNAMED = frozenset({"natural", "pivot", "unpivot", "identifier", "transform", "match_recognize", "execute"})
-#: More bits than any number has.
-_WIDE = 1 << 10
 #: With it a name in backticks is a pattern for names.
 _PATTERNS_CONF = "spark.sql.parser.quotedRegexColumnNames"
 
 
 def needed(spark: SparkSession, text: str, node: Any, schema: pa.Schema) -> list[str] | None:
-    """The columns that a statement can need of a table that it names; None for all.
+    """The columns that a statement can need of a table that it names; none where only rows count, None for all.
 
     Args:
         spark: The session.
@@ -40,7 +38,7 @@ def needed(spark: SparkSession, text: str, node: Any, schema: pa.Schema) -> list
         return None
     found = [name for name in schema.names if _stands_in(_folded(name), written, words)]
     others = _of_others(text, node)
-    return [name for name in found if _folded(name) not in others] or [_cheapest(schema)]
+    return [name for name in found if _folded(name) not in others]
 
 
 def _of_others(text: str, node: Any) -> set[str]:
@@ -58,16 +56,6 @@ def _of_others(text: str, node: Any) -> set[str]:
     # a name that also stands where the tree has no column (USING, an alias) stands more often in the text
     written = Counter(re.findall(r"\w+", _folded(without_comments(text))))
     return {name for name, times in foreign.items() if written[name] == times}
-
-
-def _cheapest(schema: pa.Schema) -> str:
-    """The column to count rows by."""
-    import pyarrow as pa
-
-    def width(field: pa.Field) -> int:
-        return field.type.bit_width if pa.types.is_primitive(field.type) else _WIDE
-
-    return str(min(schema, key=width).name)
 
 
 def _folded(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,10 @@ from siltstone.errors import CommitConflict
 from siltstone.report import CompactionReport
 from siltstone.spark.parallelism import slots
 from siltstone.spark.session import connected, table_of
+
+_RESULT = "message binary, overtaken string"
+#: Most bytes of descriptors of which each Spark task gets all.
+_SENT_TO_ALL = 4 << 20
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +32,8 @@ def compact(
     where: str | Expression | None = None,
     partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     idle: Duration | None = None,
+    order_by: str | Sequence[str] | None = None,
+    strategy: str | None = None,
     parallelism: int | None = None,
     commit_every: int | None = None,
 ) -> CompactionReport:
@@ -43,6 +50,8 @@ def compact(
         where: A predicate over partition columns.
         partitions: Partition specs, partial ones included; None for all.
         idle: Only partitions that have not been written for this long.
+        order_by: Sort the rows of each partition by these columns; a partition is one task.
+        strategy: ``order`` (the default), ``zorder`` or ``hilbert``.
         parallelism: Spark tasks, at least one; default as many as run at once, where the session says how many these
             are, else one a bucket. Buckets are spread over them by their bytes.
         commit_every: Commit after this many buckets, at least one; None: one commit.
@@ -59,6 +68,8 @@ def compact(
         where=where,
         partitions=partitions,
         idle=idle,
+        order_by=order_by,
+        strategy=strategy,
         commit_every=every,
         run=lambda tasks: _run(spark, tasks, at_once),
     )
@@ -96,9 +107,17 @@ def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int 
     """Run tasks on executors, the largest first and spread evenly."""
     n = max(1, min(parallelism or slots(spark) or len(tasks), len(tasks)))
     chosen = _spread([t.bytes for t in tasks], n)
-    rows = [(slot, bytearray(task.token)) for slot, task in zip(chosen, tasks, strict=True)]
-    frame = spark.createDataFrame(rows, "slot int, token binary").repartitionById(n, "slot")
-    ends = frame.mapInArrow(_run_tasks, "message binary, overtaken string").collect()
+    if sum(len(task.token) for task in tasks) <= _SENT_TO_ALL:
+        # each of n partitions has one number, and finds its tasks by it: no shuffle comes before
+        shares: list[list[bytes]] = [[] for _ in range(n)]
+        for slot, task in zip(chosen, tasks, strict=True):
+            shares[slot].append(task.token)
+        ran = spark.range(0, n, 1, n).mapInArrow(functools.partial(_run_share, shares), _RESULT)
+    else:
+        rows = [(slot, bytearray(task.token)) for slot, task in zip(chosen, tasks, strict=True)]
+        ran = spark.createDataFrame(rows, "slot int, token binary").repartitionById(n, "slot")
+        ran = ran.mapInArrow(_run_rows, _RESULT)
+    ends = ran.collect()
     return Ran([bytes(end.message) for end in ends if end.message], [end.overtaken for end in ends if end.overtaken])
 
 
@@ -113,17 +132,27 @@ def _spread(sizes: Sequence[int], n: int) -> list[int]:
     return chosen
 
 
-def _run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run tasks; one that was overtaken is reported and does not fail the job."""
+def _run_share(shares: list[list[bytes]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run the tasks whose numbers come in."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from map(_run_one, shares[number])
+
+
+def _run_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run the tasks that come in."""
+    for batch in batches:
+        yield from map(_run_one, batch.column("token").to_pylist())
+
+
+def _run_one(token: bytes) -> pa.RecordBatch:
+    """Run a task; one that was overtaken is reported and does not fail the job."""
     import pyarrow as pa
 
-    for batch in batches:
-        for token in batch.column("token"):
-            message, overtaken = None, None
-            try:
-                message = run_task(token.as_py(), threads=1)
-            except CommitConflict as conflict:
-                overtaken = overtaken_note(conflict)
-            yield pa.record_batch(
-                [pa.array([message], pa.binary()), pa.array([overtaken], pa.string())], names=["message", "overtaken"]
-            )
+    message, overtaken = None, None
+    try:
+        message = run_task(token, threads=1)
+    except CommitConflict as conflict:
+        overtaken = overtaken_note(conflict)
+    columns = [pa.array([message], pa.binary()), pa.array([overtaken], pa.string())]
+    return pa.record_batch(columns, names=["message", "overtaken"])

@@ -34,6 +34,13 @@ _NAMES_CONF = "spark.sql.ansi.doubleQuotedIdentifiers"
 _CASE_CONF = "spark.sql.caseSensitive"
 _ZONE_CONF = "spark.sql.session.timeZone"
 
+#: Functions whose values depend on which rows go through them, or when; and operators of which rows are not followed.
+_DEPENDS = re.compile(
+    r"\b(?:rand|randn|random|uniform|randstr|uuid|shuffle|monotonically_increasing_id|spark_partition_id|input_file_\w+"
+    r"|java_method|reflect|try_reflect|nextval|match_recognize|transform|identifier)\b|\|>",
+    re.IGNORECASE,
+)
+
 Binary = Callable[[Any, Any], Any]
 
 
@@ -65,6 +72,11 @@ class Meaning:
     def folded(self, name: str) -> str:
         """A name in the form in which equal ones are equal."""
         return name if self.exact_case else name.upper().lower()
+
+
+def depends_on_more_than_values(text: str) -> bool:
+    """Whether an expression has functions whose values depend on chance, time or place, or words that are not known."""
+    return _DEPENDS.search(text) is not None
 
 
 def columns_by_name(schema: pa.Schema, meaning: Meaning) -> dict[str, pa.Field]:

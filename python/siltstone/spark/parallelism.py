@@ -45,6 +45,8 @@ def packed(table: Table, splits: Sequence[Split], tasks: int | None) -> list[lis
     cost = _core.size_bytes(_COST, table.options.get(_COST, "4 mb"))
     weights = [split.bytes + cost * len(split.files) for split in splits]
     most = min(target, max(cost, -(-sum(weights) // (tasks or 1))))
+    if tasks and most < target:  # the last of the slots would have two tasks one after the other
+        most = _least(weights, tasks, most, target)
     groups: list[list[Split]] = []
     room = -1
     for split, weight in zip(splits, weights, strict=True):
@@ -54,3 +56,24 @@ def packed(table: Table, splits: Sequence[Split], tasks: int | None) -> list[lis
         groups[-1].append(split)
         room -= weight
     return groups
+
+
+def _least(weights: Sequence[int], tasks: int, low: int, high: int) -> int:
+    """The least weight of a task with which there are no more tasks than slots; the highest where none is enough."""
+    while low < high:
+        middle = (low + high) // 2
+        if _tasks(weights, middle) <= tasks:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _tasks(weights: Sequence[int], most: int) -> int:
+    """How many tasks there are of a weight of at most so much."""
+    number, room = 0, -1
+    for weight in weights:
+        if weight > room:
+            number, room = number + 1, most
+        room -= weight
+    return number

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import functools
 import operator
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument
-from siltstone.spark.conditions import Meaning, columns_by_name, condition
+from siltstone.spark.conditions import Meaning, columns_by_name, condition, depends_on_more_than_values
+from siltstone.spark.query_parts import below, conjuncts, on_side, only, outputs_of, plain_star, side_of, sides
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from siltstone.predicate import Expression
 
-#: Functions whose values depend on which rows go through them, or when; and operators of which rows are not followed.
-_DEPENDS = re.compile(
-    r"\b(?:rand|randn|random|uniform|randstr|uuid|shuffle|monotonically_increasing_id|spark_partition_id|input_file_\w+"
-    r"|java_method|reflect|try_reflect|nextval|match_recognize|transform|identifier)\b|\|>",
-    re.IGNORECASE,
-)
 _OF_SELECT = {
     "expressions", "from", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with",
     "with_", "hint", "sort", "cluster", "distribute", "windows",
@@ -75,7 +69,7 @@ class Pushdown:
         self._found: dict[int, Expression] = {}
         self._visited: set[int] = set()
         self._ctes = _once_used(tree)
-        if not _DEPENDS.search(text):
+        if not depends_on_more_than_values(text):
             for select in tree.find_all(exp.Select):
                 self._select(select, [])
 
@@ -87,21 +81,50 @@ class Pushdown:
         """Hand conditions on the columns of a query's result on."""
         from sqlglot import exp
 
-        while isinstance(query, exp.Subquery) and _only(query, {"this"}):
+        while isinstance(query, exp.Subquery) and only(query, {"this"}):
             query = query.this
         if isinstance(query, exp.Select):
-            self._select(query, inherited)  # sides of a UNION have other types than the whole
+            self._select(query, inherited)
+        elif isinstance(query, exp.Union) and (selects := sides(query)):
+            self._union(selects, inherited)
+
+    def _union(self, selects: list[Any], inherited: list[Any]) -> None:
+        """Hand conditions on to each side of a UNION, where its columns have the types of the whole."""
+        from sqlglot import exp
+
+        names = [outputs_of(select) or [] for select in selects]
+        for select, own in zip(selects, names, strict=True):
+            given = []
+            for one in inherited:
+                at = {names[0].index(c.name) if c.name in names[0] else -1 for c in one.find_all(exp.Column)}
+                if -1 not in at and all(self._same_type(selects, place) for place in at):
+                    given.append(on_side(one, names[0], own))
+            self._select(select, given)
+
+    def _same_type(self, selects: list[Any], at: int) -> bool:
+        """Whether the columns in a place are columns of tables, of one type."""
+        from sqlglot import exp
+
+        found: set[str | None] = set()
+        for select in selects:
+            item = select.expressions[at].unalias()
+            sources = self._sources(select) if isinstance(item, exp.Column) else None
+            source = sources and self._owner(item, sources, merged=False)
+            columns = self._columns.get(id(source.node), {}) if source else {}
+            field = columns.get(self._meaning.folded(item.name))
+            found.add(None if field is None else str(field.type))
+        return None not in found and len(found) == 1
 
     def _select(self, select: Any, inherited: list[Any]) -> None:
         if id(select) in self._visited:
             return
         self._visited.add(id(select))
-        sources = self._sources(select) if _only(select, _OF_SELECT) else None
+        sources = self._sources(select) if only(select, _OF_SELECT) else None
         if sources is None:
             return
         where = select.args.get("where")
-        conditions = list(_conjuncts(where.this)) if where is not None else []
-        conditions += filter(None, (_below(select, one) for one in inherited))
+        conditions = list(conjuncts(where.this)) if where is not None else []
+        conditions += filter(None, (below(select, one) for one in inherited))
         merged = any(join.args.get("using") or join.args.get("method") for join in select.args.get("joins") or ())
         for one in conditions:
             source = self._source_of(one, [s for s in sources if not s.hidden], merged=merged)
@@ -115,7 +138,7 @@ class Pushdown:
         """Conditions in ON about the side that the join adds: rows of it that do not satisfy them match nothing."""
         for join, source in zip(select.args.get("joins") or (), sources[1:], strict=True):
             on = join.args.get("on")
-            for one in _conjuncts(on) if on is not None and _side(join) not in ("RIGHT", "FULL") else ():
+            for one in conjuncts(on) if on is not None and side_of(join) not in ("RIGHT", "FULL") else ():
                 if self._source_of(one, sources, merged=merged) is source:
                     source.given.append(one)
 
@@ -142,11 +165,11 @@ class Pushdown:
         """The relations of a FROM clause; None when one of them, or how they are joined, is not known."""
         first = select.args.get("from_") or select.args.get("from")
         joins = select.args.get("joins") or []
-        if first is None or not all(_only(join, _OF_JOIN) for join in joins):
+        if first is None or not all(only(join, _OF_JOIN) for join in joins):
             return None
         sources = [self._source(first.this)]
         for join in joins:
-            side, kind = _side(join), str(join.args.get("kind") or "").upper()
+            side, kind = side_of(join), str(join.args.get("kind") or "").upper()
             source = self._source(join.this)
             if side in ("RIGHT", "FULL"):
                 for before in sources:
@@ -164,7 +187,7 @@ class Pushdown:
     def _source(self, node: Any) -> _Source | None:
         from sqlglot import exp
 
-        if isinstance(node, exp.Table) and _only(node, _OF_TABLE):
+        if isinstance(node, exp.Table) and only(node, _OF_TABLE):
             names: frozenset[str] | None = None
             if not node.alias_column_names:
                 if id(node) in self._columns:
@@ -172,16 +195,16 @@ class Pushdown:
                 elif cte := self._ctes.get(id(node)):
                     names = self._names(cte.this)
             return _Source(node, names)
-        if isinstance(node, exp.Subquery) and _only(node, _OF_SUBQUERY):
+        if isinstance(node, exp.Subquery) and only(node, _OF_SUBQUERY):
             return _Source(node, None if node.alias_column_names else self._names(node.this))
         return None
 
     def _names(self, query: Any) -> frozenset[str] | None:
         """The columns of a query's result; None when not all are known."""
-        outputs = _outputs(query)
+        outputs = outputs_of(query)
         if outputs is not None:
             return frozenset(map(self._meaning.folded, outputs))
-        inner = _plain_star(query)
+        inner = plain_star(query)
         source = None if inner is None else self._source(inner)
         return None if source is None else source.names
 
@@ -228,71 +251,3 @@ def _once_used(tree: Any) -> dict[int, Any]:
         for name, found in ctes.items()
         if len(found) == 1 and len(uses.get(name, [])) == 1 and not found[0].alias_column_names
     }
-
-
-def _only(node: Any, known: set[str]) -> bool:
-    """Whether a node has no other parts than these."""
-    return all(key in known for key, value in node.args.items() if value)
-
-
-def _side(join: Any) -> str:
-    kind = str(join.args.get("kind") or "").upper()
-    side = str(join.args.get("side") or "").upper()
-    return "FULL" if kind == "FULL" else side
-
-
-def _conjuncts(node: Any) -> Iterator[Any]:
-    from sqlglot import exp
-
-    if isinstance(node, exp.And):
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
-    elif isinstance(node, exp.Paren):
-        yield from _conjuncts(node.this)
-    else:
-        yield node
-
-
-def _outputs(query: Any) -> list[str] | None:
-    """Names of a query's columns; None with a star, or a column without a name."""
-    from sqlglot import exp
-
-    while isinstance(query, (exp.Subquery, exp.Union)):
-        query = query.this
-    if not isinstance(query, exp.Select):
-        return None
-    names = [e.output_name for e in query.expressions]
-    return names if all(names) and not any(e.is_star for e in query.expressions) else None
-
-
-def _plain_star(query: Any) -> Any:
-    """The only relation of ``SELECT * FROM relation``."""
-    from sqlglot import exp
-
-    first = isinstance(query, exp.Select) and (query.args.get("from_") or query.args.get("from"))
-    if not first or query.args.get("joins") or query.args.get("laterals") or query.args.get("pivots"):
-        return None
-    stars = query.expressions
-    return first.this if len(stars) == 1 and type(stars[0]) is exp.Star and not any(stars[0].args.values()) else None
-
-
-def _below(select: Any, one: Any) -> Any:
-    """A condition on a query's result as one on what it selects from; None where it is none."""
-    from sqlglot import exp
-
-    if select.args.get("limit") or select.args.get("offset") or select.find(exp.Window):
-        return None
-    copy = one.copy()
-    holder = exp.Paren(this=copy)
-    star = _plain_star(select) is not None
-    group = select.args.get("group")
-    grouped = group is not None or any(e.find(exp.AggFunc) for e in select.expressions)
-    keys = group.expressions if group is not None and _only(group, {"expressions"}) else []
-    for column in list(holder.find_all(exp.Column)):
-        name = column.name.lower()
-        same = [e for e in select.expressions if e.output_name.lower() == name]
-        inner = column if star else same[0].unalias() if len(same) == 1 else None
-        if not isinstance(inner, exp.Column) or (grouped and inner not in keys):
-            return None
-        column.replace(exp.column(inner.this.copy()) if star else inner.copy())
-    return holder.this

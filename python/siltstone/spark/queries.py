@@ -18,9 +18,11 @@ from siltstone.spark.columns import needed
 from siltstone.spark.conditions import Meaning
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
 from siltstone.spark.max_partition import with_max_partitions
+from siltstone.spark.metadata_columns import named_for
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
-from siltstone.spark.reading import columns_of, frame, latest
+from siltstone.spark.reading import columns_of, latest
+from siltstone.spark.relations import relation
 from siltstone.spark.session import current_database, is_of_spark, table_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
@@ -132,9 +134,11 @@ def _rewrite(
     edits: list[Edit] = qualifiers(tree, [node for node, _ in found], current_database(spark))
     for r in references:
         columns = needed(spark, given.text, r.node, r.schema)
+        if not isinstance(r.table, SystemTable) and (named := named_for(r.node, r.table)):
+            r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        frames[place] = frame(spark, r.table, columns, conditions.of(r.node), r.query)
+        frames[place] = relation(spark, r.table, columns, conditions.of(r.node), r.query, schema=r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
 

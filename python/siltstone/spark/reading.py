@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import Time, millis, text
 from siltstone.predicate import Expression
 from siltstone.procedures.naming import has_database, plain_name
+from siltstone.spark.metadata_columns import with_places
 from siltstone.spark.parallelism import slots
 from siltstone.spark.session import ASKED, current_database, table_of
 from siltstone.spark.source_reader import scan_of
@@ -117,11 +118,14 @@ def frame(
     import pyarrow as pa
 
     schema = pa.schema(scan_of(t, columns, {**query, "filter": Expression(checked)}))
+    wanted = spark_schema(schema)
+    if query.get("places"):
+        wanted = with_places(wanted, t, query["places"])
     asked = {
         "query": {**query, "filter": None if condition is None else condition.tree},
         "options": t.dynamic_options,
         "tasks": slots(spark),
     }
     # as one text: Spark writes keys of options in small letters, and a comma in a tag's name is no separator
-    reader = spark.read.format("siltstone").schema(spark_schema(schema))
+    reader = spark.read.format("siltstone").schema(wanted)
     return reader.option(ASKED, json.dumps(asked)).load(t.path)

@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from siltstone._args import option_texts, text
+from siltstone import _core
+from siltstone._args import flag, option_texts, text
 from siltstone.catalog.connecting import warehouse_root
 from siltstone.errors import InvalidArgument
+from siltstone.spark import checks
+from siltstone.spark.checks import check_version
 from siltstone.spark.datasource import source_class
 from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, by_name_of, no_secrets, warehouse_of
 
@@ -24,8 +27,12 @@ def enable(
     warehouse: str | None = None,
     catalog: str | None = None,
     options: Mapping[str, str] | None = None,
+    check_workers: bool = True,
 ) -> None:
     """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse or catalog.
+
+    The first call of a session asks Spark's workers for their siltstone; on a cluster the first one with a warehouse
+    also whether they see it.
 
     Args:
         spark: A session, classic or Connect, of Spark 4.1 or later.
@@ -34,11 +41,16 @@ def enable(
             driver's machine reads the file; plans have its path and the name in them, and nothing of what it says.
         options: Dynamic table options for every read and write of this session, and options of the storage that are
             no secrets.
+        check_workers: Run the job that asks the workers.
 
     Raises:
+        UnsupportedFeature: Spark is older than 4.1.
+        InvalidArgument: Workers have no siltstone, or another version.
+        StorageError: Workers do not see the warehouse.
         InvalidArgument: One of the options is a secret: plans would show it; a warehouse and a catalog; a catalog that
             is not in the file.
     """
+    check_version(spark.version)
     given = no_secrets(option_texts(options))
     if catalog is not None:
         if warehouse is not None:
@@ -50,3 +62,6 @@ def enable(
     spark.conf.set(OPTIONS_CONF, json.dumps(given))
     spark.conf.set(_PUSHDOWN_CONF, "true")
     spark.dataSource.register(source_class(warehouse_of(spark), given))
+    if flag("check_workers", check_workers):
+        asked = {key: value for key, value in given.items() if _core.is_storage_option(key)}
+        checks.check_workers(spark, warehouse_of(spark), asked)

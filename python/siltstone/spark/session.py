@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone.catalog.settings import by_name, config_file
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, UnknownOption
 from siltstone.procedures.naming import quoted, unquoted
+from siltstone.spark.settings import settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +28,12 @@ ASKED = "siltstone.asked"
 
 #: Before the name of a catalog and its file, as JSON, where the session has a catalog instead of a warehouse.
 _BY_NAME = "catalog:"
+
+#: What does here what settings of Java's connector do.
+_OF_JAVA = {
+    "write.merge-schema": "siltstone.spark.write(frame, name, merge_schema=True)",
+    "read.changelog": "read db.t$audit_log, or .option('read.changelog', 'true') of the format",
+}
 
 
 def warehouse_of(spark: SparkSession) -> str | None:
@@ -51,7 +58,7 @@ def no_secrets(options: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:
-    """A table by name, directory, or as it is, with the session's options, its own, and these.
+    """A table by name, directory, or as it is, with the session's options and settings, its own options, and these.
 
     Raises:
         TableNotFound: There is no such table.
@@ -59,8 +66,16 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
     """
     stored = spark.conf.get(OPTIONS_CONF, None)
     name, own = (table, {}) if isinstance(table, str) else (table.path, table.dynamic_options)
-    merged = {**(json.loads(stored) if stored else {}), **own, **no_secrets(options or {})}
-    return open_named(name, warehouse_of(spark), merged)
+    settings = settings_of(spark, name)
+    merged = {**(json.loads(stored) if stored else {}), **settings, **own, **no_secrets(options or {})}
+    try:
+        return open_named(name, warehouse_of(spark), merged)
+    except UnknownOption as error:
+        key = error.context.get("option", "")
+        if key not in settings or key in own or key in (options or {}):
+            raise
+        said = f"the setting spark.paimon.{key} of this session is no option of a table: {error.message}"
+        raise UnknownOption(said, hint=_OF_JAVA.get(key, error.hint), context=error.context) from None
 
 
 def connected(spark: SparkSession) -> Catalog:

@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from siltstone.inspection import SystemScan
 from siltstone.spark.filters import to_expression
+from siltstone.spark.metadata_columns import PARTITION, Place, placed_batches, places
 from siltstone.spark.parallelism import packed
 from siltstone.spark.types import arrow_for_spark
 from siltstone.spark.values import to_spark
@@ -29,6 +30,13 @@ class TokenPartition(InputPartition):
 
 
 @dataclasses.dataclass
+class PlacedPartition(InputPartition):
+    """The splits of a task as their tokens, and where their rows lie."""
+
+    splits: list[tuple[bytes, Place]]
+
+
+@dataclasses.dataclass
 class ScanPartition(InputPartition):
     """A scan that is read as a whole: a system table."""
 
@@ -37,7 +45,7 @@ class ScanPartition(InputPartition):
 
 def scan_of(table: Table, columns: Sequence[str] | None, query: Mapping[str, Any]) -> Scan:
     """A scan by the arguments of :meth:`siltstone.Table.scan`; ``pinned`` is the snapshot that was the latest."""
-    arguments = {key: value for key, value in query.items() if key != "pinned"}
+    arguments = {key: value for key, value in query.items() if key not in ("pinned", "places")}
     scan = table.scan(columns, **arguments)
     pinned = query.get("pinned")
     return scan if pinned is None else scan.pinned(pinned)
@@ -49,7 +57,11 @@ class Reader(DataSourceReader):
     def __init__(self, table: Table, columns: list[str], query: dict[str, Any], tasks: int | None = None) -> None:
         """Keep what planning needs; ``tasks`` is how many run at once."""
         self.table = table
-        self.columns = columns
+        self.names = columns
+        self.places = [name for name in columns if name in query.get("places", ())]
+        self.partition_by = table.partition_by if PARTITION in self.places else []
+        plain = [name for name in columns if name not in self.places]
+        self.columns = [*plain, *(name for name in self.partition_by if name not in plain)] or table.schema.names[:1]
         self.query = query
         self.tasks = tasks
         self.pushed: Expression | None = None
@@ -67,13 +79,24 @@ class Reader(DataSourceReader):
         scan = scan_of(self.table, self.columns, query)
         if isinstance(scan, SystemScan):
             return [ScanPartition(scan)]
+        if self.places:
+            return self._placed(scan)
         groups = packed(self.table, scan.splits(), self.tasks)
         return [TokenPartition([split.to_bytes() for split in group]) for group in groups]
+
+    def _placed(self, scan: Scan) -> Sequence[InputPartition]:
+        found = dict(places(self.table, scan, self.query, self.places))
+        groups = packed(self.table, list(found), self.tasks)
+        return [PlacedPartition([(split.to_bytes(), found[split]) for split in group]) for group in groups]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The batches of a task's splits, in Spark's types."""
         from siltstone import Split
 
+        if isinstance(partition, PlacedPartition):
+            splits = [(Split(token), place) for token, place in partition.splits]
+            yield from placed_batches(splits, self.names, self.partition_by)
+            return
         if isinstance(partition, ScanPartition):
             batches = partition.scan.to_batches()
         elif isinstance(partition, TokenPartition):

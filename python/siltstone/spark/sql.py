@@ -15,6 +15,7 @@ from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.spark.allowed import changes_rows, check, first_words
 from siltstone.spark.queries import run
 from siltstone.spark.session import connected, current_database, table_of, warehouse_of
+from siltstone.spark.settings import looked_up_once
 from siltstone.spark.statements import Target, statement_of
 from siltstone.spark.statements.target import OfSpark
 
@@ -55,7 +56,12 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         UnsupportedFeature: A statement, or a clause of one, that cannot be carried out, with the Python call to use in
             the hint; a hint that has no meaning here.
     """
-    if is_call(text("query", query)):
+    with looked_up_once(spark):
+        return _run(spark, text("query", query))
+
+
+def _run(spark: SparkSession, query: str) -> DataFrame:
+    if is_call(query):
         return _call(spark, query)
     prefix, body = _explain(query)
     if warehouse_of(spark) is None:

@@ -7,14 +7,17 @@ it again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone import errors
 from siltstone.errors import ResourceError, SiltstoneError, StorageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _IN_TEXT = re.compile(r"siltstone\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?(?:\n|\Z)")
@@ -48,10 +51,23 @@ def collected(frame: DataFrame) -> list[Any]:
     Raises:
         SiltstoneError: A task failed with one; whatever else happened is raised as Spark says it.
     """
+    with typed():
+        return list(frame.collect())
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """The rows of a job as Arrow; errors as of :func:`collected`."""
+    with typed():
+        return frame.toArrow()
+
+
+@contextlib.contextmanager
+def typed() -> Iterator[None]:
+    """Raise the error that a task failed with, where it is one of siltstone's."""
     from pyspark.errors import PySparkException
 
     try:
-        return list(frame.collect())
+        yield
     except PySparkException as failure:
         found = list(_IN_TEXT.finditer(str(failure)))
         if not found:

@@ -14,6 +14,7 @@ from siltstone.spark.jobs import RESULT, Job, check_frame, in_instants, numbered
 from siltstone.spark.merging_schemas import merge_schema as merged
 from siltstone.spark.session import table_of
 from siltstone.spark.source_options import overwrite_target
+from siltstone.spark.task_errors import arrow_of
 from siltstone.system import writable
 
 if TYPE_CHECKING:
@@ -107,6 +108,26 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     if report.already_committed:
         t.abort(messages)
     return report
+
+
+def write_here(
+    df: DataFrame,
+    t: Table,
+    mode: str,
+    *,
+    partition: Mapping[str, Any] | None = None,
+    row_kind: str | None = None,
+) -> CommitReport:
+    """Write a frame of few rows as one commit, in this process: a job would take longer to start than to write them."""
+    overwrite = _overwrite(df.sparkSession, mode, None, partition)
+    df = in_instants(df, t)
+    check_frame(df.schema, t, None)
+    job = Job(t, df.columns, row_kind, None, overwrite is not None, t.schema_id)
+    batches = arrow_of(df.toDF(*job.numbered)).to_batches()
+    messages, error = written(job, (batch.rename_columns(job.names) for batch in batches))
+    if error is not None:
+        raise error
+    return t.commit(messages, overwrite=overwrite)
 
 
 def _overwrite(

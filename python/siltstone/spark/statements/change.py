@@ -1,21 +1,24 @@
 """``DELETE`` and ``UPDATE``.
 
-Where siltstone means the same by a condition as Spark, the table finds the rows itself. Of tables with a primary key
-Spark finds them otherwise, whatever the condition, and the rows are written again.
+Where siltstone means the same by a condition as Spark, the table finds the rows itself. Otherwise Spark finds them,
+whatever the condition: those of tables with a primary key are written again, others changed by their values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import quoted
 from siltstone.spark.conditions import Meaning, columns_by_name, condition
 from siltstone.spark.queries import parse, run, understood
+from siltstone.spark.relations import has_few_rows
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, old, set_values
 from siltstone.spark.statements.words import Words
-from siltstone.spark.writing import write
+from siltstone.spark.writing import write, write_here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,11 +44,13 @@ def delete(target: Target, text: str) -> DataFrame:
     if exact is not None:
         table.delete(exact)
         return target.nothing()
-    _needs_key(table, "DELETE", where, "table.delete(where)")
-    table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so before a job starts
     name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
+    if not table.primary_key:
+        _change_unkeyed(target, table, target.name(parts, "DELETE FROM"), name, where, {})
+        return target.nothing()
+    table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so before a job starts
     rows = run(target.spark, f"SELECT * FROM {name} WHERE {where}")  # noqa: S608  # the user's own statement
-    write(rows, table, row_kind="-D")
+    _written(table)(rows, table, "append", row_kind="-D")
     return target.nothing()
 
 
@@ -65,13 +70,15 @@ def update(target: Target, text: str) -> DataFrame:
     if len(literals) == len(values) and (where is None or exact is not None):
         table.update(literals, exact if exact is not None else "true")
         return target.nothing()
-    _needs_key(table, "UPDATE", where or "true", "table.update(set, where)")
-    check_updates(table, values)
     name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
+    if not table.primary_key:
+        _change_unkeyed(target, table, target.name(parts, "UPDATE"), name, where, values)
+        return target.nothing()
+    check_updates(table, values)
     new = {name.lower(): value for name, value in values.items()}
     columns = [f"{new.get(c.lower(), quoted(c))} AS {quoted(c)}" for c in table.schema.names]
     query = f"SELECT {', '.join(columns)} FROM {name}" + (f" WHERE {where}" if where else "")  # noqa: S608
-    write(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
+    _written(table)(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
     return target.nothing()
 
 
@@ -147,13 +154,28 @@ def _own_literal(value: str) -> str | None:
     return plain if is_text or is_number or plain.upper() in ("TRUE", "FALSE", "NULL") else None
 
 
-def _needs_key(table: Table, what: str, where: str, call: str) -> None:
-    if not table.primary_key:
-        raise UnsupportedFeature(
-            f"{what} of rows of {table.name} by a condition that Spark has to evaluate: {where}",
-            hint=f"compare columns with constants; or use {call} of the table, or MERGE INTO",
-            context={"table": table.name},
-        )
+def _written(table: Table) -> Callable[..., Any]:
+    """What writes the changes of a table: of few rows this process, in the time that a job takes to start."""
+    return write_here if has_few_rows(table) else write
+
+
+def _change_unkeyed(
+    target: Target, table: Table, known_as: str, name: str, where: str | None, values: Mapping[str, str]
+) -> None:
+    """Delete rows of a table without a key, or give columns new values."""
+    condition = f" WHERE {where}" if where else ""
+    kind = "+U" if values else "-D"
+    if values:  # what cannot be stored is an error before a job starts
+        given = [values.get(c, quoted(c)) + f" AS {quoted(c)}" for c in table.schema.names]
+        assigned(run(target.spark, f"SELECT {', '.join(given)} FROM {name}"), table, None, {}, by_name=False)  # noqa: S608
+
+    def find(columns: Sequence[str], versions: dict[str, int | None]) -> DataFrame:
+        items = [f"{quoted(c)} AS {old(at)}" for at, c in enumerate(columns)]
+        items += [*set_values(values, table), f"'{kind}' AS {KIND}"]
+        query = f"SELECT DISTINCT {', '.join(items)} FROM {name}{condition}"  # noqa: S608  # the user's own statement
+        return run(target.spark, query, versions=versions)
+
+    change_rows(Change(table, known_as, [where or "true", *values.values()], list(values), {kind}, find))
 
 
 def _alias(words: Words, stop: str) -> str | None:

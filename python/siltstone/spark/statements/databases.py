@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siltstone.errors import UnsupportedFeature
+from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.session import DATABASE_CONF
 from siltstone.spark.statements.target import Target, refused
@@ -62,12 +62,27 @@ def drop_database(target: Target, text: str) -> DataFrame:
 
 
 def alter_database(target: Target, text: str) -> DataFrame:
-    """Refuse to change a database."""
-    words = Words(text, "ALTER DATABASE db SET DBPROPERTIES (...)")
+    """Change properties of a database; only catalogs that keep some can."""
+    words = Words(text, "ALTER DATABASE db {SET DBPROPERTIES ('key' = 'value', ...) | UNSET DBPROPERTIES ('key', ...)}")
     words.expect("ALTER")
     words.one_of(*_KINDS)
-    target.database(words.name(), "ALTER DATABASE")
-    raise refused("ALTER DATABASE", "properties of a database are given when it is made: CREATE DATABASE ...")
+    name = target.database(words.name(), "ALTER DATABASE")
+    if words.follows("SET", "LOCATION"):
+        raise refused("ALTER DATABASE ... SET LOCATION", "a database of the warehouse lies below it")
+    change = words.one_of("SET", "UNSET")
+    words.one_of("DBPROPERTIES", "PROPERTIES")
+    exists = change == "UNSET" and words.take("IF", "EXISTS")
+    given = words.properties()
+    words.end()
+    if change == "SET":
+        target.catalog.alter_database(name, properties={key: value or "" for key, value in given.items()})
+        return target.nothing()
+    if missing := [key for key in given if key not in target.catalog.database(name)] if not exists else []:
+        raise InvalidArgument(
+            f"the database {name} has no property '{missing[0]}'", hint="UNSET DBPROPERTIES IF EXISTS"
+        )
+    target.catalog.alter_database(name, remove=list(given))
+    return target.nothing()
 
 
 def use(target: Target, text: str) -> DataFrame:

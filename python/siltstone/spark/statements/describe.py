@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
-from siltstone.spark.statements.definition import fields_of, own_options
+from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema

@@ -10,7 +10,7 @@ from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.partitions import partition_clause
 from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.words import Words
-from siltstone.spark.writing import write
+from siltstone.spark.writing import write, write_here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,13 +47,12 @@ def insert(target: Target, text: str) -> DataFrame:
         others = [name for name in table.schema.names if name not in spec]
         columns = [*others, *dynamic]
     query = words.rest()
-    if by_name and query.lstrip().upper().startswith("VALUES"):
+    is_values = query.lstrip().upper().startswith("VALUES")
+    if by_name and is_values:
         raise InvalidArgument("rows of VALUES have no names to match columns by: leave BY NAME out")
     rows = assigned(run(target.spark, prefix + query), table, columns, static, by_name=by_name)
-    if overwrites:
-        write(rows, table, "overwrite", partition=static or None)
-    else:
-        write(rows, table)
+    mode, replaced = ("overwrite", static or None) if overwrites else ("append", None)
+    (write_here if is_values else write)(rows, table, mode, partition=replaced)
     return target.nothing()
 
 

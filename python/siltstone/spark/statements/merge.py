@@ -1,7 +1,8 @@
-"""``MERGE INTO``: tables with a primary key, and insertions into any table.
+"""``MERGE INTO``.
 
-Spark joins both sides, at one version of the target; of each target row the first clause that fits counts. Rows go to
-the tasks of their buckets as changes with kinds, and are committed once.
+Spark joins both sides, at one version of the target; of each target row the first clause that fits counts. Rows of
+tables with a primary key go to the tasks of their buckets as changes with kinds, and are committed once; those of other
+tables are changed by their values (``unkeyed``).
 
 Source: ``MergeIntoPaimonTable``, ``MergeRowsExec``.
 """
@@ -9,7 +10,9 @@ Source: ``MergeIntoPaimonTable``, ``MergeRowsExec``.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
@@ -18,6 +21,7 @@ from siltstone.spark.queries import run
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.change import assignments, check_updates
 from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, new, old, old_items
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 from siltstone.spark.writing import write
@@ -33,7 +37,7 @@ _FORM = (
     "[WHEN NOT MATCHED [BY TARGET] [AND condition] THEN INSERT {* | (columns) VALUES (values)}] "
     "[WHEN NOT MATCHED BY SOURCE [AND condition] THEN {DELETE | UPDATE SET column = value, ...}]"
 )
-_KIND, _TIMES = "__siltstone_kind", "__siltstone_times"
+_KIND, _TIMES, _ROW = KIND, "__siltstone_times", "__siltstone_row"
 _MATCHED, _NEW, _LEFT = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 _ALL = "*"
 
@@ -61,6 +65,7 @@ class Merge:
 
     Attributes:
         table: The target.
+        known_as: Its name, ``db.t``.
         target: The target in FROM, with its alias.
         name: The alias.
         source: The source in FROM, with its alias.
@@ -70,6 +75,7 @@ class Merge:
     """
 
     table: Table
+    known_as: str
     target: str
     name: str
     source: str
@@ -84,12 +90,8 @@ def merge(target: Target, text: str) -> DataFrame:
     table = asked.table
     changing = [c for c in asked.clauses if c.about != _NEW]
     if changing and not table.primary_key:
-        raise UnsupportedFeature(
-            f"MERGE INTO {table.name}, which has no primary key, with a clause that updates or deletes",
-            hint="WHEN NOT MATCHED THEN INSERT works for all tables; on the driver table.merge(df.toArrow(), on=...) "
-            "of siltstone changes rows, too",
-            context={"table": table.name},
-        )
+        _merge_unkeyed(target, asked)
+        return target.nothing()
     for clause in changing:
         if clause.kind == "-D":
             table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so
@@ -99,6 +101,38 @@ def merge(target: Target, text: str) -> DataFrame:
     rows = [part for about in (_MATCHED, _NEW, _LEFT) if (part := _rows(target, asked, about, versions)) is not None]
     write(functools.reduce(lambda a, b: a.unionByName(b), rows), table, row_kind_column=_KIND)
     return target.nothing()
+
+
+def _merge_unkeyed(target: Target, asked: Merge) -> None:
+    """Change rows of a table without a key by their values."""
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
+
+    table = asked.table
+    view = f"siltstone_{uuid.uuid4().hex}"
+    numbered = replace(asked, source=f"{view} AS {asked.source_name}")
+
+    def find(columns: Sequence[str], versions: dict[str, int | None]) -> DataFrame:
+        source = run(target.spark, f"SELECT * FROM {asked.source}", versions=versions)  # noqa: S608
+        source.withColumn(_ROW, F.monotonically_increasing_id()).createOrReplaceTempView(view)
+        parts = [
+            part.withColumnsRenamed({name: new(name, table) for name in table.schema.names})
+            for about in (_MATCHED, _NEW, _LEFT)
+            if (part := _rows(target, numbered, about, versions, columns)) is not None
+        ]
+        return functools.reduce(lambda a, b: a.unionByName(b), parts)
+
+    clauses = [c for c in asked.clauses if c.about != _NEW]
+    looks_at = [asked.on, *(c.condition for c in clauses if c.condition)]
+    looks_at += [value for c in clauses for value in c.values.values() if value != _ALL]
+    updating = [c for c in clauses if c.kind == "+U"]
+    given = [set(table.schema.names if _ALL in c.values else c.values) for c in updating]
+    names = set[str]().union(*given)
+    # what one clause updates and another one leaves must be the same in all rows of the same old values
+    looks_at += [quoted(name) for name in sorted(names) if not all(name in one for one in given)]
+    try:
+        change_rows(Change(table, asked.known_as, looks_at, sorted(names), {c.kind for c in asked.clauses}, find))
+    finally:
+        target.spark.catalog.dropTempView(view)
 
 
 def read(target: Target, text: str) -> Merge:
@@ -127,7 +161,8 @@ def read(target: Target, text: str) -> Merge:
     if not clauses:
         raise words.unreadable("WHEN is expected")
     own = f"{'.'.join(map(quoted, parts))} AS {quoted(alias)}"
-    return Merge(table, own, quoted(alias), f"{source} AS {source_name}", source_name, on, clauses)
+    known_as = target.name(parts, "MERGE INTO")
+    return Merge(table, known_as, own, quoted(alias), f"{source} AS {source_name}", source_name, on, clauses)
 
 
 def _alias(words: Words, stop: str) -> str | None:
@@ -177,8 +212,17 @@ def _inserted(table: Table, columns: list[str], values: list[str]) -> dict[str, 
     return found
 
 
-def _rows(target: Target, asked: Merge, about: str, versions: dict[str, int | None]) -> DataFrame | None:
-    """The rows that the clauses about some of the rows write, with their kinds."""
+def _rows(
+    target: Target,
+    asked: Merge,
+    about: str,
+    versions: dict[str, int | None],
+    compared: Sequence[str] | None = None,
+) -> DataFrame | None:
+    """The rows that the clauses about some of the rows write, with their kinds.
+
+    Of a table without a key once for all rows with the same old values of columns, which come, too.
+    """
     clauses = [clause for clause in asked.clauses if clause.about == about]
     if not clauses:
         return None
@@ -189,11 +233,13 @@ def _rows(target: Target, asked: Merge, about: str, versions: dict[str, int | No
     else:
         joined = f"{asked.target} LEFT ANTI JOIN {asked.source} ON {asked.on}"
     types = {f.name: f.dataType.simpleString() for f in spark_schema(asked.table.schema)}
+    olds = old_items(compared or (), types, None if about == _NEW else asked.name)
+    olds += [f"{asked.source_name}.{_ROW}"] if olds and about == _MATCHED else []
     each = [_expressions(target, asked, clause, joined, types, versions) for clause in clauses]
     if len(clauses) == 1:
         chosen = "true" if clauses[0].condition is None else clauses[0].condition
         columns = [f"{each[0][name]} AS {quoted(name)}" for name in types]
-        columns.append(f"'{clauses[0].kind}' AS {quoted(_KIND)}")
+        columns += [f"'{clauses[0].kind}' AS {quoted(_KIND)}", *olds]
         inner = f"SELECT {', '.join(columns)} FROM {joined} WHERE {chosen}"  # noqa: S608  # the user's own statement
     else:
         whens = [f"WHEN {'true' if c.condition is None else c.condition} THEN" for c in clauses]
@@ -202,11 +248,17 @@ def _rows(target: Target, asked: Merge, about: str, versions: dict[str, int | No
             return f"CASE {' '.join(f'{w} {v}' for w, v in zip(whens, values, strict=True))} END"
 
         columns = [f"{case([one[name] for one in each])} AS {quoted(name)}" for name in types]
-        columns.append(f"{case([repr(c.kind) for c in clauses])} AS {quoted(_KIND)}")
+        columns += [f"{case([repr(c.kind) for c in clauses])} AS {quoted(_KIND)}", *olds]
         inner = f"SELECT * FROM (SELECT {', '.join(columns)} FROM {joined}) WHERE {quoted(_KIND)} IS NOT NULL"  # noqa: S608
     only_deletes = len(clauses) == 1 and clauses[0].kind == "-D" and clauses[0].condition is None
     frame = run(target.spark, inner, versions=versions)
-    return _once(frame, asked.table) if about == _MATCHED and not only_deletes else frame
+    key = list(asked.table.primary_key)
+    if compared is not None and about != _NEW:
+        key = [old(at) for at in range(len(compared))]
+        by_source = [_ROW] if about == _MATCHED and not only_deletes else []
+        frame = frame.dropDuplicates([*key, *by_source])
+    checked = _once(frame, asked.table, key) if about == _MATCHED and not only_deletes else frame
+    return checked.drop(_ROW)
 
 
 def _expressions(
@@ -227,12 +279,12 @@ def _expressions(
     return {name: f"CAST({value} AS {types[name]})" for name, value in values.items()}
 
 
-def _once(frame: DataFrame, table: Table) -> DataFrame:
+def _once(frame: DataFrame, table: Table, names: Sequence[str]) -> DataFrame:
     """The rows, of which none may change a target row that another one changes, too."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
 
-    key = [F.col(quoted(name)) for name in table.primary_key]
+    key = [F.col(quoted(name)) for name in names]
     said = (
         f"siltstone.errors.InvalidArgument: rows of the source match one row of {table.name} more than once, and it is "
         "not certain which of them counts\nhint: make the source unique, for example by max_by(...) GROUP BY its key\n"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
+from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
-from siltstone.spark.statements.definition import fields_of, own_options
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target
 from siltstone.spark.statements.words import Words
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from siltstone import Table
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|true|false")
 
 
 def show_databases(target: Target, text: str) -> DataFrame:
@@ -105,12 +108,13 @@ def show_create_table(target: Target, text: str) -> DataFrame:
     table = target.table(words.name(), "SHOW CREATE TABLE")
     words.take("AS", "SERDE")
     words.end()
-    comments = {found["name"]: found.get("description") for found in fields_of(table)}
+    fields = {found["name"]: found for found in fields_of(table)}
     columns = []
     for column in spark_schema(table.schema):
-        comment = comments.get(column.name)
+        comment, default = (fields[column.name].get(key) for key in ("description", "defaultValue"))
         parts = [quoted(column.name), column.dataType.simpleString().upper()]
         parts += [] if column.nullable else ["NOT NULL"]
+        parts += [] if default is None else [f"DEFAULT {default if _NUMBER.fullmatch(default) else _literal(default)}"]
         parts += [f"COMMENT {_literal(comment)}"] if comment else []
         columns.append("  " + " ".join(parts))
     database, _, name = table.name.partition(".")

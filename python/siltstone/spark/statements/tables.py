@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
 from siltstone.spark.creation import create
+from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.queries import parse, run, understood
 from siltstone.spark.statements.assignment import assigned
-from siltstone.spark.statements.definition import fields_of, own_options
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target, only_plain, refused
 from siltstone.spark.statements.words import Words

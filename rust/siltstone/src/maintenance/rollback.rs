@@ -1,13 +1,16 @@
 //! Rollback: a table as it was at a snapshot or tag; everything later goes (semantics g.6).
 //!
 //! ```text
-//! lock ─ [record: it is no version yet ─ snapshot file of an expired tag ─ EARLIEST] ─ removal record ─ LATEST hint
-//!      ─ snapshot files, newest first ─ later changelogs ─ later tags
+//! lock ─ [record: it is no version yet ─ snapshot file of an expired tag ─ EARLIEST] ─ look ─ removal record ─ look
+//!      ─ LATEST hint ─ snapshot files, newest first ─ later changelogs ─ later tags
 //! ```
 //!
 //! Once the record is there, what is later than the target is no version any more, whether its file is there or not: a
 //! rollback that was cut short is done, and the next operation that holds the lock removes what is left of it. An error after
 //! the record is a note of the report.
+//!
+//! Another program, which takes no lock, may let the target expire: the two looks at it find that. After the record the newest
+//! of the later versions then stays instead ([`SnapshotManager::call_off_rollback`]).
 //!
 //! Data and manifests of the removed snapshots stay until orphan files are removed: readers may still be at them.
 //!
@@ -18,6 +21,7 @@ use std::{collections::HashSet, sync::Arc};
 use serde_json::Value;
 
 use crate::{
+    cancel,
     cleanup::{
         Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, all_there, check_all_there,
         check_branch_points, upkeep_lock,
@@ -58,11 +62,22 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     let report = if let Some(lock) = &lock {
         cut_off.extend(gone.into_iter().map(|(_, tagged)| tagged));
         restore(ctx, &snapshots, lock, &target)?;
+        if !is_there(&snapshots, &target)? {
+            return Err(expired_meanwhile(ctx, &target, before));
+        }
         snapshots.removals().append_rollback(lock, target.id, &later, &cut_off).map_err(|e| e.in_table(&ctx.name))?;
         let done = format!("the table is back at snapshot {}", target.id);
+        let looked = is_there(&snapshots, &target);
+        let plan = match looked {
+            Ok(true) => plan,
+            Ok(false) => return Err(call_off(ctx, &snapshots, lock, &target)),
+            // nothing goes before it is known that the target stays
+            Err(_) => CleanupPlan { notes: plan.notes, ..CleanupPlan::default() },
+        };
         // with writers that came too late
         let mut strays = Vec::new();
         let mut report = after_record(ctx, plan, &done, || {
+            looked?;
             strays = remove_strays(ctx, &snapshots, target.id)?;
             snapshots.settle(lock)
         })?;
@@ -73,6 +88,31 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         Report::of(&ctx.fs, plan, true)?
     };
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+fn is_there(snapshots: &SnapshotManager, target: &Snapshot) -> Result<bool> {
+    let found = snapshots.existing([target.id])?.pop();
+    Ok(found.is_some_and(|found| RemovedSnapshot::from(target).is(&found)))
+}
+
+fn expired_meanwhile(ctx: &TableContext, target: &Snapshot, latest: Option<i64>) -> Error {
+    let stays = latest.map_or_else(|| "it has no version".to_owned(), |id| format!("its latest version is {id}"));
+    let message =
+        format!("another program has let snapshot {} expire while the table was rolled back to it: {stays}", target.id);
+    Error::new(ErrorKind::SnapshotExpired, message)
+        .with("table", &ctx.name)
+        .with("snapshot", target.id)
+        .hint("choose a newer snapshot or a tag, and let one program do the upkeep of a table")
+}
+
+/// After the record: the newest of the later versions stays instead.
+fn call_off(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, target: &Snapshot) -> Error {
+    // what is begun here is ended, also when the rollback was stopped
+    let _shield = cancel::shield();
+    match snapshots.settle(lock).and_then(|()| latest_before(snapshots)) {
+        Ok(latest) => expired_meanwhile(ctx, target, latest),
+        Err(failed) => expired_meanwhile(ctx, target, None).caused_by(failed),
+    }
 }
 
 /// The latest version, if there is one: where all snapshots are lost, a tag is what is left to go back to.
@@ -154,6 +194,9 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, t
             }
             (false, _) => ctx.fs.delete(&snapshots.path(found.id))?,
         }
+    } else if !snapshots.is_tagged(target)? {
+        // no tag keeps its files
+        return Err(expired_meanwhile(ctx, target, latest_before(snapshots)?));
     }
     let restored = restored(ctx, target)?;
     let removals = snapshots.removals().append_placing(lock, &restored)?;

@@ -1,14 +1,12 @@
 //! The `snapshot/` directory of a table or branch: the line of versions, by hints, listing and removal records; exclusive
 //! publishing.
 
-use rayon::prelude::*;
-
 use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, NUMBER_BYTES, Statistics, read_json},
     limits::LAST_ID,
-    threads::in_pool,
+    threads::try_map,
 };
 
 const PREFIX: &str = "snapshot-";
@@ -200,11 +198,7 @@ impl SnapshotManager {
     /// The snapshots of these ids that exist, ascending.
     pub fn existing(&self, ids: impl IntoIterator<Item = i64>) -> Result<Vec<Snapshot>> {
         let ids: Vec<i64> = ids.into_iter().collect();
-        let read = |id: &i64| match self.read(*id) {
-            Err(e) if e.kind() == ErrorKind::FileNotFound => None,
-            other => Some(other),
-        };
-        let mut found: Vec<Snapshot> = in_pool(|| ids.par_iter().filter_map(read).collect::<Result<_>>())?;
+        let mut found: Vec<Snapshot> = try_map(&ids, |id| self.try_read(*id))?.into_iter().flatten().collect();
         found.sort_by_key(|snapshot| snapshot.id);
         Ok(found)
     }

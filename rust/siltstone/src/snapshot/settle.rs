@@ -39,9 +39,13 @@ impl SnapshotManager {
         Ok(line)
     }
 
-    /// Deletes a snapshot that a fast-forward or rollback has put into its place, and that died before its record made it a version.
-    pub fn remove_placed(&self, _lock: &UpkeepLock) -> Result<()> {
+    /// Deletes a snapshot that a fast-forward or rollback has put into its place, and that died before its record made it a version;
+    /// where a rollback that left no version was being called off, that is done ([`Self::call_off_rollback`]).
+    pub fn remove_placed(&self, lock: &UpkeepLock) -> Result<()> {
         let removals = self.removals().read()?;
+        if !removals.are_settled() && self.call_off_rollback(lock)?.is_some() {
+            return Ok(());
+        }
         let Some(placing) = &removals.placing else { return Ok(()) };
         match self.try_read(placing.id)? {
             Some(found) if removals.is_placing(&found) => self.fs.delete(&self.path(found.id)),
@@ -64,8 +68,8 @@ impl SnapshotManager {
     }
 
     fn settle_with(&self, lock: &UpkeepLock, forwarded: bool) -> Result<()> {
-        let removals = self.removals().read()?;
         self.remove_placed(lock)?;
+        let removals = self.removals().read()?;
         self.delete_dead(&removals)?;
         if !removals.are_settled() {
             self.settle_others(&removals)?;
@@ -90,8 +94,36 @@ impl SnapshotManager {
         Ok(())
     }
 
+    /// Another program, which knows no records, may let the target of a rollback expire while its record is written. Where no
+    /// version is left by that, the newest one that the record takes back becomes the only one, as if it had been tagged and gone
+    /// back to. Its id; `None`: there is another version.
+    pub fn call_off_rollback(&self, lock: &UpkeepLock) -> Result<Option<i64>> {
+        let removals = self.removals().read()?;
+        // a fast-forward has its target from the branch, and brings it again
+        let Some(rollback) = removals.rollbacks.last().filter(|own| own.forward.is_none() && !own.settled) else {
+            return Ok(None);
+        };
+        if self.exists(rollback.target)? || !self.line(&removals)?.is_empty() {
+            return Ok(None);
+        }
+        let Some(record) = self.removals().record(rollback.record)? else { return Ok(None) };
+        let taken_back = self.existing(self.listed_ids()?)?;
+        let Some(newest) = taken_back.iter().rfind(|snapshot| record.lists(snapshot)) else { return Ok(None) };
+        let id = newest.id;
+        let placing = self.removals().append_placing(lock, newest)?;
+        let again = newest.clone().knowing(placing.count + 1, &placing.branch);
+        self.fs.overwrite(&self.path(id), again.to_json()?.as_bytes())?;
+        self.removals().append_rollback(lock, id, &[], &[])?;
+        self.write_earliest_hint(id)?;
+        self.write_latest_hint(id)?;
+        for left in taken_back.iter().filter(|left| left.id != id) {
+            self.fs.delete(&self.path(left.id))?;
+        }
+        Ok(Some(id))
+    }
+
     /// Whether a tag names this very snapshot.
-    fn is_tagged(&self, snapshot: &Snapshot) -> Result<bool> {
+    pub(crate) fn is_tagged(&self, snapshot: &Snapshot) -> Result<bool> {
         let named = RemovedSnapshot::from(snapshot);
         let mut names = self.tags().names()?.into_iter();
         // a tag that is broken, or goes meanwhile, tells nothing

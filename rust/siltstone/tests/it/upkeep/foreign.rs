@@ -1,12 +1,15 @@
 //! Another program, which knows neither lock nor records, commits and expires before each storage call of ours.
 
-use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 use siltstone::{
-    ErrorKind,
+    Error, ErrorKind, Result,
     commit::Committable,
     env::ManualClock,
-    fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
+    fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     maintenance::{automatic::Committer, expire::expire_snapshots, rollback::rollback},
     manifest::ManifestStore,
@@ -67,14 +70,19 @@ fn others_roll_back(fs: &FileIoRef, to: i64) {
     }
 }
 
-/// The other program keeps two snapshots.
-fn others_expire(fs: &FileIoRef) {
+/// The other program keeps the newest snapshots, so many.
+fn others_expire_but(fs: &FileIoRef, kept: usize) {
     let snapshots = snapshots(fs);
     let ids = snapshots.listed_ids().unwrap();
-    for id in &ids[..ids.len() - 2] {
+    let first = ids.len() - kept;
+    for id in &ids[..first] {
         fs.delete(&snapshots.path(*id)).unwrap();
     }
-    snapshots.write_earliest_hint(ids[ids.len() - 2]).unwrap();
+    snapshots.write_earliest_hint(ids[first]).unwrap();
+}
+
+fn others_expire(fs: &FileIoRef) {
+    others_expire_but(fs, 2);
 }
 
 /// Names of the files of the newest version.
@@ -168,6 +176,117 @@ fn an_expiry_gives_up_when_another_program_has_taken_back_the_version_that_was_t
         check_whole(&fs, 0);
     }
     assert!(gave_up > 20, "{gave_up}");
+}
+
+/// The calls of a process.
+#[derive(Debug, Default)]
+struct Listed(Mutex<Vec<String>>);
+
+impl BeforeCall for Listed {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        self.0.lock().unwrap().push(format!("{what} {path}"));
+        Ok(())
+    }
+}
+
+/// The calls of a rollback up to the second look at its target, and how many of them come before its record is there.
+fn calls_of_rollback(made: &FaultFileIo, to: i64) -> (Vec<String>, usize) {
+    let undisturbed = made.fork();
+    let listed = Arc::new(Listed::default());
+    let gate: FileIoRef = Arc::new(undisturbed.behind(Arc::<Listed>::clone(&listed)));
+    let fs: FileIoRef = Arc::new(undisturbed.clone());
+    rollback(&TableContext { fs: gate, ..open(&fs, "main") }, &VersionSelector::Snapshot(to), false).unwrap();
+    let mut calls = listed.0.lock().unwrap().clone();
+    let record = calls.iter().position(|call| call.starts_with("publish: link") && call.contains("/removal-")).unwrap();
+    let target = format!("/snapshot-{to}");
+    let look = calls[record..].iter().position(|call| call.starts_with("read") && call.ends_with(&target)).unwrap();
+    calls.truncate(record + look + 1);
+    (calls, record + 1)
+}
+
+/// A rollback was held up before its record, and meanwhile another program let the target expire: then the later versions went,
+/// too, and the table was left without any version. Now the newest one stays.
+#[test]
+fn a_rollback_gives_up_when_another_program_has_let_its_target_expire() {
+    let (made, fs) = busy_table();
+    let live = files(&fs);
+    let (calls, _) = calls_of_rollback(&made, 5);
+    let (mut before_record, mut after_record) = (0, 0);
+    for (call, kept) in (0..calls.len()).flat_map(|call| [(call, 1), (call, 2)]) {
+        let io = made.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let meanwhile = Arc::new(Meanwhile::new().before_call(call as u64, move || {
+            others_expire_but(&others, kept);
+            Ok(())
+        }));
+        let result = rollback(&behind(&io, &fs, &meanwhile), &VersionSelector::Snapshot(5), false);
+        let at = format!("{kept} kept before call {call}, {}: {result:?}", calls[call]);
+        assert_eq!(meanwhile.left(), 0, "{at}");
+        let error = result.expect_err(&at);
+        assert!(matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound), "{at}");
+        let ids = snapshots(&fs).ids().unwrap();
+        // with a record the one before the newest is taken back already
+        if ids.len() == kept {
+            before_record += 1;
+        } else {
+            after_record += 1;
+        }
+        assert_eq!(ids.last(), Some(&9), "{at}");
+        assert_eq!(snapshots(&fs).listed_ids().unwrap(), ids, "{at}");
+        assert_eq!(files(&fs), live, "{at}");
+        check_whole(&fs, 0);
+        append(&fs, "main", (1000, 0));
+        assert_eq!(files(&fs).len(), live.len() + 1, "{at}");
+        check_whole(&fs, 0);
+    }
+    assert!(before_record > 40 && after_record > 0, "{before_record}, {after_record}");
+}
+
+/// Another program keeps the newest snapshot alone before one call of a process, which dies before the same call or a later one.
+#[derive(Debug)]
+struct OthersExpire {
+    fs: FileIoRef,
+    before: u64,
+    dies: u64,
+    calls: AtomicU64,
+}
+
+impl BeforeCall for OthersExpire {
+    fn before(&self, _: &str, _: &str) -> Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        if call == self.before {
+            others_expire_but(&self.fs, 1);
+        }
+        if call >= self.dies { Err(Error::new(ErrorKind::Internal, "the process was killed")) } else { Ok(()) }
+    }
+}
+
+/// The rollback died where it would have seen it, or anywhere while it was called off: the next upkeep ends it.
+#[test]
+fn a_rollback_whose_target_another_program_let_expire_is_called_off_by_the_next_upkeep() {
+    let (made, fs) = busy_table();
+    let live = files(&fs);
+    let first = calls_of_rollback(&made, 5).1 as u64;
+    for dies in first.. {
+        let io = made.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let gate = Arc::new(OthersExpire { fs: Arc::clone(&fs), before: first, dies, calls: AtomicU64::new(0) });
+        let ctx = TableContext { fs: Arc::new(io.behind(Arc::<OthersExpire>::clone(&gate))), ..open(&fs, "main") };
+        let result = rollback(&ctx, &VersionSelector::Snapshot(5), false);
+        let ended = gate.calls.load(Ordering::SeqCst) <= dies;
+        expire_snapshots(&open(&fs, "main"), &until(9, 9), false).unwrap();
+        assert_eq!(snapshots(&fs).ids().unwrap(), [9], "died before call {dies}: {result:?}");
+        assert_eq!(files(&fs), live, "died before call {dies}");
+        check_whole(&fs, 0);
+        append(&fs, "main", (1000, 0));
+        assert_eq!(files(&fs).len(), live.len() + 1, "died before call {dies}");
+        if ended {
+            assert!(dies > first + 20, "{dies}");
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::SnapshotExpired);
+            break;
+        }
+    }
 }
 
 #[test]
