@@ -13,8 +13,12 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from siltstone._computed import lit
 from siltstone._core import __version__
+from siltstone._progress import progress
+from siltstone._spellings import unknown_name
 from siltstone.catalog import Catalog, connect, open_table, scan_polars
 from siltstone.errors import SiltstoneError
 from siltstone.merge import Merge
@@ -43,5 +47,12 @@ __all__ = [
     "connect",
     "lit",
     "open_table",
+    "progress",
     "scan_polars",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Refuse what other libraries have under this name, and say what it is here."""
+        raise unknown_name(name, __all__)

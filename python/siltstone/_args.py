@@ -68,7 +68,7 @@ def written(what: str, value: Any) -> str:
     try:
         own = str(value)
     except ValueError:
-        raise InvalidArgument(f"{what}={shown(value)} has more digits than Python writes") from None
+        raise InvalidArgument(f"{what}={shown(value)} has more digits than Python converts to text") from None
     return text(what, own)
 
 
@@ -83,7 +83,7 @@ def millis(time: Time) -> int:
         raise InvalidArgument(f"{shown(time)} is not a time: give a datetime, ISO text or epoch milliseconds")
     if isinstance(time, int):
         if not -(2**63) <= time < 2**63:
-            raise InvalidArgument(f"{shown(time)} is not a time: there are no so many milliseconds")
+            raise InvalidArgument(f"{shown(time)} is not a time: 64 bits of milliseconds do not reach there")
         return time
     if isinstance(time, str):
         try:
@@ -93,7 +93,7 @@ def millis(time: Time) -> int:
     try:
         whole = int(time.replace(microsecond=0).timestamp())
     except (OverflowError, ValueError, OSError):
-        raise InvalidArgument(f"{time} is not a time that this machine knows") from None
+        raise InvalidArgument(f"{time} is outside the times that this system can represent") from None
     return whole * 1000 + time.microsecond // 1000
 
 

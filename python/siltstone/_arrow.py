@@ -31,7 +31,7 @@ def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
         InvalidArgument: Data that is broken.
         SchemaMismatch: An extension type whose meaning would be lost.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     for at in range(len(data.schema)):
         _check_field(data.schema.field(at), at, "", 0)
@@ -46,7 +46,7 @@ def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
 
 def _check_field(field: Any, at: int, within: str, depth: int) -> None:
     """Refuses names that are no text and unknown extension types, in a field and in its parts."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         place = within + field.name
@@ -69,7 +69,7 @@ def _check_field(field: Any, at: int, within: str, depth: int) -> None:
 
 
 def _table(table: Any) -> Any:
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     columns = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
@@ -100,7 +100,7 @@ def _batches(batches: Any, raised: list[BaseException]) -> Iterator[Any]:
 
 def _batch(batch: Any) -> Any:
     """One batch; its rows are those of its columns."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         columns = batch.columns
@@ -119,7 +119,7 @@ def _column(name: str, values: Any) -> Any:
     Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies an offset twice when it
     imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         values.validate()
@@ -138,7 +138,7 @@ def _column(name: str, values: Any) -> Any:
 
 def _buffers(values: Any) -> Iterator[Any]:
     """All buffers of an array, those of dictionaries at any depth among them, which `buffers()` leaves out."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
@@ -154,7 +154,7 @@ def _imported_wrongly(values: Any, *, sliced: bool = False) -> bool:
         values: The array.
         sliced: Whether the array's owner may slice it: a struct's field is as long as the struct, or longer.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -168,7 +168,7 @@ def _imported_wrongly(values: Any, *, sliced: bool = False) -> bool:
 
 def _parts(values: Any) -> Iterator[tuple[Any, bool]]:
     """The arrays in an array, and whether they may be sliced where they are."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     kind = values.type
     if pa.types.is_struct(kind):
@@ -183,14 +183,14 @@ def _parts(values: Any) -> Iterator[tuple[Any, bool]]:
 
 def _shares_offset(kind: Any) -> bool:
     """Whether an array of the type is sliced by slicing its parts."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     return bool(pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _has_fixed_structs(kind: Any) -> bool:
     """Whether a struct or list of one length has structs in it that share its offset."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if isinstance(kind, pa.BaseExtensionType):
         return _has_fixed_structs(kind.storage_type)
@@ -202,7 +202,7 @@ def _has_fixed_structs(kind: Any) -> bool:
 
 def _copied(values: Any) -> Any:
     """The array in memory of its own, which is aligned."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([values], names=["c"])
@@ -218,7 +218,7 @@ def _without_views(data: Any) -> Any:
     Columns of other types are left alone: pyarrow casts a slice of runs to its own type as if it began where the whole
     does.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     if not any(f.type in views for f in data.schema):

@@ -100,7 +100,7 @@ class Value:
 
 def _computed_in_condition(value: Value) -> InvalidArgument:
     return InvalidArgument(
-        f"the computed value {value.sql} cannot be compared: conditions compare columns with values",
+        f"the expression {value.sql} cannot be compared: conditions compare columns with values",
         hint="compare col('name'), and filter further in the engine that reads the scan",
     )
 

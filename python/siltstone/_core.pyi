@@ -149,6 +149,7 @@ class Table:
         filter: tuple[str, str] | None,
         partitions: Sequence[Mapping[str, str | None]] | None,
         idle_millis: int | None,
+        order: tuple[Sequence[str], str] | None,
     ) -> list[CompactionTask]: ...
     def rewrite_file_index(self, partitions: Sequence[Mapping[str, str | None]] | None) -> CommitReport: ...
     def rescale(

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, text
 from siltstone._arrow import of_pyarrow
-from siltstone._files import file_rows, is_file_name
+from siltstone._files import file_rows, is_file_name, known_rows
+from siltstone._frames import unwrapped
+from siltstone._plain import Stream, plain_stream, row_of
+from siltstone._progress import counted
+from siltstone._pyarrow import has_pyarrow
 from siltstone._values import column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
@@ -37,7 +41,11 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
     """
     raised: list[BaseException] = []
     try:
-        stream = _stream(data, Typing(table, others=others), raised)
+        data = unwrapped(data)
+        if has_pyarrow():
+            stream = counted(_stream(data, Typing(table, others=others), raised), lambda: known_rows(data))
+        else:
+            stream = plain_stream(data, table)
     except SchemaError as e:
         raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
     try:
@@ -55,7 +63,7 @@ class Typing:
 
     def __init__(self, table: CoreTable, *, others: bool) -> None:
         """Those of a table; ``others``: as their values are, where the table has no such column."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         self.schema = pa.schema(table.arrow_schema())
         self._known = {f.name: f.type for f in self.schema}
@@ -63,7 +71,7 @@ class Typing:
 
     def column(self, name: str, values: Sequence[Any]) -> Any:
         """Values in the type of their column; the core refuses, or leaves out, one that the table does not have."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         kind = self._known.get(name)
         if kind is not None:
@@ -77,7 +85,7 @@ class Typing:
 
 
 def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # noqa: C901, PLR0911  # one line for each kind
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
@@ -105,7 +113,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _rows_to_arrow(data, typing)
     raise InvalidArgument(
-        f"{type(data).__name__} holds no rows: give an Arrow object, a pandas frame or a list of dicts",
+        f"{type(data).__name__} holds no rows: give an Arrow object, a frame, a file name, or a list of dicts",
         hint=_instead(data),
     )
 
@@ -121,7 +129,8 @@ def _instead(data: Any) -> str | None:
 def _lazy_reader(frame: Any) -> Any:
     """A lazy frame of polars, computed piece by piece."""
     import polars as pl
-    import pyarrow as pa
+
+    from siltstone._pyarrow import pa
 
     schema = frame.collect_schema()
     first = _polars_to_arrow(pl.DataFrame(schema=schema)).schema
@@ -136,7 +145,7 @@ def _lazy_reader(frame: Any) -> Any:
 
 def _columns_to_arrow(columns: Mapping[str, Any], typing: Typing) -> Any:
     """A dict of columns as a table of pyarrow."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     made = {}
     for name, given in columns.items():
@@ -157,21 +166,11 @@ def _columns_to_arrow(columns: Mapping[str, Any], typing: Typing) -> Any:
     return pa.table(made) if made else typing.schema.empty_table()
 
 
-class _Stream:
-    """A capsule, so that only what is wrong with it is an error of the import."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return self._capsule
-
-
 def _read_by_pyarrow(data: Any) -> Any:
     """A stream of another library as pyarrow reads it: lengths that cannot be are found before they are used."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
-    stream = _Stream(data.__arrow_c_stream__())
+    stream = Stream(data.__arrow_c_stream__())
     try:
         return pa.RecordBatchReader.from_stream(stream)
     except (pa.ArrowException, TypeError, ValueError) as e:
@@ -180,7 +179,7 @@ def _read_by_pyarrow(data: Any) -> Any:
 
 def _polars_to_arrow(frame: Any) -> Any:
     """By way of pyarrow: polars exports columns of its type Null in a form that others do not read."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     for name, kind in frame.schema.items():
         if _has_objects(kind):
@@ -199,7 +198,7 @@ def _polars_to_arrow(frame: Any) -> Any:
 
 def _polars_column(name: str, kind: Any, frame: Any) -> None:
     """Refuses a column whose type pyarrow does not have."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         frame[name].to_arrow()
@@ -219,7 +218,7 @@ def _has_objects(kind: Any) -> bool:
 
 def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
     """A frame without its index; missing values (None, NaN, NaT, NA) are null, objects get the table's types."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     names = [text("a column's name", name) for name in frame.columns]
     columns = []
@@ -264,9 +263,9 @@ def _once(names: Sequence[str]) -> None:
 
 def _rows_to_arrow(rows: Sequence[Any], typing: Typing) -> Any:
     """A pyarrow table of dicts or dataclasses, with the table's types for the columns that occur."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
-    rows = [_row(i, row) for i, row in enumerate(rows)]
+    rows = [row_of(i, row) for i, row in enumerate(rows)]
     for row in rows:
         for name in row:
             text("a column's name", name)
@@ -277,15 +276,3 @@ def _rows_to_arrow(rows: Sequence[Any], typing: Typing) -> Any:
         names = dict.fromkeys(typing.schema.names[:1])
     columns = [typing.column(name, [row.get(name) for row in rows]) for name in names]
     return pa.table(columns, names=list(names))
-
-
-def _row(i: int, row: Any) -> Mapping[str, Any]:
-    """A row as a dict."""
-    if isinstance(row, Mapping):
-        return row
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
-    if hasattr(row, "_asdict"):  # a named tuple
-        found: Mapping[str, Any] = row._asdict()
-        return found
-    raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")

@@ -72,7 +72,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         """
         for name in others:
             if name not in _OF_FILES:
-                raise InvalidArgument(f"a dataset is not scanned with '{name}'")
+                raise InvalidArgument(f"a scan of a dataset has no argument '{name}'")
         scan = self._scan if filter is None else self._scan.narrowed(condition=condition_of(filter, self.schema))
         needed = self._needed(columns, filter)
         if needed is not None:
@@ -84,19 +84,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         return ds.Scanner.from_batches(reader, columns=columns, filter=filter)
 
     def _needed(self, columns: Any, condition: Any) -> list[str] | None:
-        """Names of the columns that are read; None for all."""
-        if columns is None:
-            return None
-        names = self.schema.names
-        asked = columns if isinstance(columns, dict) else dict.fromkeys(columns)
-        texts = [str(expression) for expression in asked.values() if expression is not None]
-        if condition is not None:
-            texts.append(str(condition))
-        plain = {name for name, expression in asked.items() if expression is None}
-        if unknown := [name for name in plain if name not in names]:
-            raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")
-        needed = [name for name in names if name in plain or any(_names(text, name) for text in texts)]
-        return needed or names[:1]
+        return columns_needed(self.schema, columns, condition)
 
     def to_table(self, columns: Any = None, filter: Any = None, **others: Any) -> pa.Table:  # noqa: A002
         """The rows as a pyarrow table."""
@@ -121,7 +109,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         Raises:
             InvalidArgument: Always.
         """
-        raise InvalidArgument("rows of a table have no numbers", hint="use filter=..., or t.get(keys)")
+        raise InvalidArgument("rows of a table have no positions", hint="use filter=..., or t.get(keys)")
 
     def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
         """Refused: rows of a file alone are not those of the table.
@@ -129,7 +117,10 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         Raises:
             InvalidArgument: Always.
         """
-        raise InvalidArgument("the files of a table are no fragments of pyarrow", hint="use scan.splits()")
+        raise InvalidArgument(
+            "a dataset of a table has no fragments: its files alone do not have the rows of the table",
+            hint="use scan.splits()",
+        )
 
     def replace_schema(self, schema: pa.Schema) -> ds.Dataset:  # noqa: ARG002
         """Refused: a scan has the types of its table.
@@ -148,6 +139,22 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         raise InvalidArgument(
             "a dataset of a scan is filtered where it is read", hint="to_table(filter=...), or t.scan(filter=...)"
         )
+
+
+def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str] | None:
+    """Names of the columns that are read for these, or expressions by name, and a condition; None for all."""
+    if columns is None:
+        return None
+    names = schema.names
+    asked = columns if isinstance(columns, dict) else dict.fromkeys(columns)
+    texts = [str(expression) for expression in asked.values() if expression is not None]
+    if condition is not None:
+        texts.append(str(condition))
+    plain = {name for name, expression in asked.items() if expression is None}
+    if unknown := [name for name in plain if name not in names]:
+        raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")
+    needed = [name for name in names if name in plain or any(_names(text, name) for text in texts)]
+    return needed or names[:1]
 
 
 def _names(text: str, column: str) -> bool:

@@ -50,7 +50,7 @@ def file_rows(name: Any, schema: Any) -> Any:
         FileMissing: There is no such file.
         InvalidArgument: A file whose name does not say what it holds, or that cannot be read.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     path = os.path.expanduser(directory("data", name))  # noqa: PTH111  # a pattern is no path
     paths = _matching(path)
@@ -113,8 +113,9 @@ def _text_batches(kind: str, paths: list[str], schema: Any) -> Iterator[Any]:
 
 def _json_table(path: str, schema: Any) -> Any:
     """Lines of JSON, or one list of objects."""
-    import pyarrow as pa
     import pyarrow.json as pj
+
+    from siltstone._pyarrow import pa
 
     with pa.input_stream(path, compression="detect") as stream:
         data = stream.read()
@@ -138,8 +139,26 @@ def _names(data: bytes) -> Iterator[str]:
             yield from json.loads(line)
 
 
+def known_rows(data: Any) -> int | None:
+    """How many rows data has, where it is at hand: in the footers of files of Parquet, and in a length."""
+    if is_file_name(data):
+        import pyarrow.dataset as ds
+
+        from siltstone._pyarrow import pa
+
+        paths = _matching(os.path.expanduser(directory("data", data)))  # noqa: PTH111  # a pattern is no path
+        if {_format(p) for p in paths} != {"parquet"}:
+            return None
+        try:
+            return int(ds.dataset(paths, format="parquet").count_rows())
+        except (pa.ArrowException, OSError):
+            return None  # the read says what is wrong
+    rows = getattr(data, "count_rows", None)  # a dataset
+    return int(rows()) if callable(rows) else None
+
+
 def file_schema(name: str) -> Any:
     """The columns of a file, in the types that its values have."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     return file_rows(name, pa.schema([])).schema

@@ -30,13 +30,15 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
         return frame
     raise InvalidArgument(
-        f"dtype_backend={shown(dtype_backend)} is none of pandas", hint="'numpy_nullable', 'pyarrow' or None"
+        f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
+        hint="'numpy_nullable', 'pyarrow' or None",
     )
 
 
 def _nullable() -> dict[Any, Any]:
     import pandas as pd
-    import pyarrow as pa
+
+    from siltstone._pyarrow import pa
 
     return {
         pa.int8(): pd.Int8Dtype(),
@@ -53,7 +55,8 @@ def _nullable() -> dict[Any, Any]:
 def pandas_frame(table: pa.Table) -> pd.DataFrame:
     """A frame with every value as it is: a float would not hold each BIGINT, an integer in a row is no moment."""
     import pandas as pd
-    import pyarrow as pa
+
+    from siltstone._pyarrow import pa
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
     others = {}
@@ -70,7 +73,7 @@ def pandas_frame(table: pa.Table) -> pd.DataFrame:
 
 def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
     """Whether pyarrow would make integers of moments, which it does with nanoseconds in rows and maps."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if pa.types.is_timestamp(kind):
         return in_row and kind.unit == "ns"
@@ -80,3 +83,9 @@ def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool
     if pa.types.is_map(kind):
         return any(_has_nanoseconds_in_rows(part, in_row=True) for part in (kind.key_type, kind.item_type))
     return pa.types.is_struct(kind) and any(_has_nanoseconds_in_rows(field.type, in_row=True) for field in kind)
+
+
+def unwrapped(data: Any) -> Any:
+    """The frame within one of narwhals; anything else as it is."""
+    is_wrapper = type(data).__module__.partition(".")[0] == "narwhals" and hasattr(data, "to_native")
+    return data.to_native() if is_wrapper else data

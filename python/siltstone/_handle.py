@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from siltstone import _core
 from siltstone._error import SiltstoneError
@@ -36,6 +37,27 @@ class Handle:
     @classmethod
     def _open(cls, location: str, options: dict[str, str], branch: str) -> Self:
         return cls(_core.Table.open(location, options, branch))
+
+
+class Collection(Handle):
+    """A part of a table that is a collection of things with names: it has a length, ``in``, and can be looped over."""
+
+    if TYPE_CHECKING:
+
+        def list(self) -> Sequence[Any]:
+            """What it holds."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """What it holds, as :meth:`list` has it."""
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        """How many these are."""
+        return len(self.list())
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is one of this name."""
+        return name in self._held()
 
 
 class Unpicklable:

@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from siltstone.predicate import literal
+from siltstone._literals import literal
+from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,10 +31,13 @@ class Unknown(Exception):  # never leaves the module
 def lazy_frame(scan: Scan) -> pl.LazyFrame:
     """The rows of a scan as a lazy frame."""
     import polars as pl
-    import pyarrow as pa
     from polars.io.plugins import register_io_source
 
     def schema() -> Any:
+        if not has_pyarrow():
+            return pl.Schema(scan)
+        from siltstone._pyarrow import pa
+
         return pl.DataFrame(pa.schema(scan).empty_table()).schema
 
     def rows(
@@ -50,7 +54,8 @@ def _frames(
     import polars as pl
 
     left = limit
-    for batch in _narrowed(scan, columns, predicate, limit, batch_size).to_batches():
+    narrowed = _narrowed(scan, columns, predicate, limit, batch_size)
+    for batch in narrowed.to_batches() if has_pyarrow() else narrowed._core_batches():  # noqa: SLF001  # Scan's own
         frame = pl.DataFrame(batch)
         if predicate is not None:
             frame = frame.filter(predicate)
@@ -68,8 +73,6 @@ def _narrowed(
     scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
 ) -> Scan:
     """The scan of what is needed; a limit is for rows that satisfy the whole predicate."""
-    import pyarrow as pa
-
     needed = columns
     if predicate is not None:
         scan = scan.narrowed(condition=condition_of(predicate))
@@ -78,8 +81,21 @@ def _narrowed(
     elif limit is not None:
         scan = scan.narrowed(limit=limit)
     if needed is not None:
-        scan = scan.narrowed(columns=needed or pa.schema(scan).names[:1])
+        scan = scan.narrowed(columns=needed or _first_name(scan))
     return scan if batch_size is None else scan.narrowed(batch_size=max(batch_size, 1))
+
+
+def _first_name(scan: Scan) -> list[str]:
+    names: list[str]
+    if has_pyarrow():
+        from siltstone._pyarrow import pa
+
+        names = pa.schema(scan).names
+    else:
+        import polars as pl
+
+        names = pl.Schema(scan).names()
+    return names[:1]
 
 
 def condition_of(predicate: pl.Expr) -> Tree | None:

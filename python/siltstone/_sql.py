@@ -61,7 +61,7 @@ def literal_text(value: object) -> str:  # noqa: C901, PLR0911  # one line for e
     if moment is not None:
         return moment
     raise InvalidArgument(
-        f"{shown(value)} cannot stand in an expression: {type(value).__name__} has no literal",
+        f"{shown(value)} cannot be part of an expression: {type(value).__name__} has no literal",
         hint="compute the rows yourself, and write them with upsert()",
     )
 

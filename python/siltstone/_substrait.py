@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from siltstone.predicate import literal
+from siltstone._literals import literal
 
 Tree = dict[str, Any]
 Message = dict[int, list[Any]]
@@ -34,13 +34,14 @@ class Unknown(Exception):  # never leaves the module
 
 def condition_of(expression: Any, schema: Any) -> Tree | None:
     """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         plan = _message(bytes(expression.to_substrait(schema)))
         functions = dict(_functions(plan))
         (referred,) = plan[3]
-        reader = _Reader(functions, schema.names)
+        floats = {field.name for field in schema if pa.types.is_floating(field.type)}
+        reader = _Reader(functions, schema.names, floats)
         return reader.condition(_message(_message(referred)[1][0]), exact=False)
     except (pa.ArrowException, Unknown, KeyError, IndexError, ValueError, struct.error, UnicodeDecodeError):
         return None
@@ -92,8 +93,8 @@ def _signed(value: int) -> int:
 class _Reader:
     """Expressions of one plan."""
 
-    def __init__(self, functions: dict[int, str], names: list[str]) -> None:
-        self._functions, self._names = functions, names
+    def __init__(self, functions: dict[int, str], names: list[str], floats: set[str]) -> None:
+        self._functions, self._names, self._floats = functions, names, floats
 
     def condition(self, expression: Message, *, exact: bool) -> Tree:
         """A condition; unless ``exact``, one that more rows may satisfy."""
@@ -109,7 +110,7 @@ class _Reader:
         name = self._functions[call.get(1, [0])[0]]
         arguments = [_message(_message(argument)[3][0]) for argument in call.get(4, [])]
         if name in _COMPARISONS:
-            return self._comparison(_COMPARISONS[name], *arguments)
+            return self._comparison(_COMPARISONS[name], *arguments, exact=exact)
         if name == "and":
             return self._all(arguments, exact=exact)
         if name == "or":
@@ -130,10 +131,13 @@ class _Reader:
                     raise
         return {"op": "and", "args": known} if known else {"op": "true"}
 
-    def _comparison(self, op: str, left: Message, right: Message) -> Tree:
+    def _comparison(self, op: str, left: Message, right: Message, *, exact: bool) -> Tree:
         if _FIELD not in left:
             left, right, op = right, left, _SWAPPED[op]
-        return {"op": op, "column": self._column(left), "value": self._literal(right)}
+        column = self._column(left)
+        if exact and op in {"gt", "ge"} and column in self._floats:
+            raise Unknown  # NaN is above all numbers here, and above none in pyarrow
+        return {"op": op, "column": column, "value": self._literal(right)}
 
     def _in(self, listed: Message) -> Tree:
         values = [self._literal(_message(option)) for option in listed.get(2, [])]
@@ -167,9 +171,9 @@ class _Reader:
             case 2 | 3 | 5 | 7:
                 return literal(_signed(value))
             case 10:
-                return literal(struct.unpack("<f", value)[0])
+                return literal(_number(struct.unpack("<f", value)[0]))
             case 11:
-                return literal(struct.unpack("<d", value)[0])
+                return literal(_number(struct.unpack("<d", value)[0]))
             case 12:
                 return literal(value.decode())
             case 13:
@@ -181,6 +185,12 @@ class _Reader:
             case 24:
                 return literal(_decimal(_message(value)))
         raise Unknown
+
+
+def _number(value: float) -> float:
+    if value != value:  # noqa: PLR0124  # NaN, which is like nothing in pyarrow
+        raise Unknown
+    return value
 
 
 def _decimal(parts: Message) -> decimal.Decimal:

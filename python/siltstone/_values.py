@@ -30,7 +30,7 @@ def column(name: str, values: Sequence[Any], kind: Any) -> Any:
         SchemaMismatch: A value that the type cannot hold exactly; the message names column, row and value.
         LengthExceeded: A number with too many digits.
     """
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if _plain(kind).issuperset(map(type, values)):
         try:
@@ -54,7 +54,7 @@ def column(name: str, values: Sequence[Any], kind: Any) -> Any:
 
 def _plain(kind: Any) -> frozenset[type]:
     """The Python types whose values pyarrow stores exactly, or refuses; others are looked at one by one."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     t = pa.types
     plain = (
@@ -77,7 +77,7 @@ def _nullable(convert: Converter) -> Converter:
 
 def _converter(kind: Any) -> Converter:
     """What makes of a value, which is not None, the one that pyarrow stores without another change."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     t = pa.types
     makers: tuple[tuple[Callable[[Any], bool], Converter], ...] = (

@@ -6,12 +6,14 @@ import datetime as dt
 from dataclasses import dataclass
 
 from siltstone._args import flag, optional_text, text, version_of, written
-from siltstone._handle import Handle
+from siltstone._handle import Collection
+from siltstone._looks import Listed, Looks
+from siltstone._operation import told
 from siltstone.report import UpkeepReport
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Looks):
     """A branch.
 
     Attributes:
@@ -23,7 +25,7 @@ class Branch:
     time: dt.datetime
 
 
-class Branches(Handle):
+class Branches(Collection):
     """The branches of a table: ``t.branches``. Open one with ``open_table(path, branch=name)`` or ``db.t$branch_name``.
 
     Example:
@@ -43,7 +45,7 @@ class Branches(Handle):
     def list(self) -> list[Branch]:
         """All branches beside main, by name."""
         found = self._table.maintenance.branches()
-        return [Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found]
+        return Listed(Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found)
 
     def exists(self, name: str) -> bool:
         """Whether there is a branch of this name; ``main`` always is."""
@@ -81,7 +83,13 @@ class Branches(Handle):
             VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way:
                 fast-forward again.
         """
-        return self._table.maintenance.delete_branch(text("name", name), flag("dry_run", dry_run))
+        return told(
+            "delete_branch",
+            self._table,
+            self._table.maintenance.delete_branch,
+            text("name", name),
+            flag("dry_run", dry_run),
+        )
 
     def rename(self, source: str, target: str) -> None:
         """Give a branch another name.
@@ -107,4 +115,10 @@ class Branches(Handle):
             VersionInUse: Another branch was made from a version of main that would go, or a tag of main that stays
                 needs a schema that would go.
         """
-        return self._table.maintenance.fast_forward(text("name", name), flag("dry_run", dry_run))
+        return told(
+            "fast_forward",
+            self._table,
+            self._table.maintenance.fast_forward,
+            text("name", name),
+            flag("dry_run", dry_run),
+        )

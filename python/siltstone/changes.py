@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Time, count, millis, shown, text
-from siltstone._handle import Handle
+from siltstone._handle import Collection
+from siltstone._looks import Listed, Looks
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
 
 def read_changes(stream: _core.Changes) -> Iterator[ChangeBatch]:
     """The batches of a stream. What has been handed out is remembered when the next batch is asked for."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     while (progress := stream.progress()) is not None:
         snapshot, batches, wait = progress
@@ -121,7 +122,7 @@ def read_changes(stream: _core.Changes) -> Iterator[ChangeBatch]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Consumer:
+class Consumer(Looks):
     """How far a reader of changes has come."""
 
     id: str
@@ -132,7 +133,7 @@ class Consumer:
     """When it last moved on."""
 
 
-class Consumers(Handle):
+class Consumers(Collection):
     """The consumers of a table: ``t.consumers``.
 
     Example:
@@ -150,10 +151,10 @@ class Consumers(Handle):
 
     def list(self) -> list[Consumer]:
         """All consumers, by id."""
-        return [
+        return Listed(
             Consumer(id=name, next_snapshot=next_id, modified=dt.datetime.fromtimestamp(at / 1000, dt.UTC))
             for name, next_id, at in self._table.consumers()
-        ]
+        )
 
     def reset(self, consumer: str, next_snapshot: int | None = None) -> None:
         """Let a consumer go on with a snapshot; it is made when it does not exist.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from siltstone import _core
-from siltstone._args import count
-from siltstone.errors import CommitConflict, UpkeepRunning
+from siltstone._args import count, names, text
+from siltstone._looks import Facts, Grid, Looks, size_text
+from siltstone._operation import operation
+from siltstone._progress import progress as shown_progress
+from siltstone.errors import CommitConflict, InvalidArgument, UpkeepRunning
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
 from siltstone.write import commit_messages
 
@@ -18,7 +21,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class CompactionTask:
+class CompactionTask(Looks):
     """One bucket to compact; runs anywhere that reaches the table's files.
 
     Attributes:
@@ -48,7 +51,7 @@ class CompactionTask:
 
 
 @dataclass(frozen=True)
-class CompactionPlan:
+class CompactionPlan(Looks):
     """What a compaction would do; empty when nothing has to be done.
 
     Attributes:
@@ -70,6 +73,26 @@ class CompactionPlan:
     def __len__(self) -> int:
         """Number of tasks."""
         return len(self.tasks)
+
+    def _facts(self) -> Facts:
+        return [("buckets", f"{len(self):,}"), ("files", f"{self.files:,}"), ("size", size_text(self.bytes))]
+
+    def _grids(self) -> list[Grid]:
+        rows = [(t.partition, str(t.bucket), f"{t.files:,}", f"{t.rows:,}", size_text(t.bytes)) for t in self.tasks]
+        return [Grid(("partition", "bucket", "files", "rows", "size"), rows)] if rows else []
+
+
+def sort_order(order_by: str | Sequence[str] | None, strategy: str | None) -> tuple[list[str], str] | None:
+    """The columns to sort by and the strategy; None where nothing is to be sorted.
+
+    Raises:
+        InvalidArgument: A strategy without columns, or one that is none of ``order``, ``zorder``, ``hilbert``.
+    """
+    if order_by is None:
+        if strategy is not None:
+            raise InvalidArgument("strategy says how rows are sorted, and order_by by which columns: give both")
+        return None
+    return names("order_by", order_by), text("strategy", "order" if strategy is None else strategy)
 
 
 def run_task(token: bytes, threads: int | None = None) -> bytes:
@@ -120,10 +143,17 @@ def compact_tasks(
     """Carry a plan out, and commit after so many buckets; see :meth:`siltstone.maintenance.Maintenance.compact`."""
     table.check_tasks([task.token for task in plan.tasks])
     done = CompactionReport()
-    with progress_bar(plan, enabled=progress) as advance:
+    with shown_progress(True) if progress else nullcontext(), operation("compact", table, unit="bytes") as told:
+        told.expect(plan.bytes)
+
+        def here(tasks: Sequence[CompactionTask]) -> Ran:
+            return run_here(tasks, lambda task: told.advance(task.bytes))
+
         for wave in waves(plan.tasks, commit_every):
-            done = compact_wave(table, wave, run or (lambda tasks: run_here(tasks, advance)), again, done)
-    return done
+            done = compact_wave(table, wave, run or here, again, done)
+            if run is not None:
+                told.advance(sum(task.bytes for task in wave))
+        return told(done)
 
 
 def compact_wave(
@@ -220,17 +250,3 @@ def _add(before: CompactionReport, change: CompactionReport, commit: CommitRepor
         rows_after=before.rows_after + change.rows_after,
         notes=[*before.notes, *commit.notes],
     )
-
-
-@contextmanager
-def progress_bar(plan: CompactionPlan, *, enabled: bool) -> Iterator[Callable[[CompactionTask], None]]:
-    """A rich progress bar on stderr when it is a terminal, else nothing; what it gives counts a task that is done."""
-    if not enabled:
-        yield lambda _task: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task(f"compacting {len(plan)} buckets", total=max(1, plan.bytes))
-        yield lambda task: bar.update(line, advance=task.bytes)

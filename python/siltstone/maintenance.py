@@ -15,11 +15,11 @@ from siltstone._args import (
     duration_text,
     flag,
     optional_text,
-    text,
 )
 from siltstone._handle import Handle
+from siltstone._operation import P, R, told
 from siltstone._partitions import partition_list
-from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks
+from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks, sort_order
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
@@ -32,6 +32,9 @@ class Maintenance(Handle):
     def _maintenance(self) -> _core.Maintenance:
         return self._table.maintenance
 
+    def _told(self, name: str, run: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        return told(name, self._table, run, *args, **kwargs)
+
     def plan_compaction(
         self,
         *,
@@ -39,6 +42,8 @@ class Maintenance(Handle):
         where: str | Expression | None = None,
         partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         idle: Duration | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
     ) -> CompactionPlan:
         """Decide what to compact, without doing it.
 
@@ -47,10 +52,13 @@ class Maintenance(Handle):
             where: A predicate over partition columns.
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
+            order_by: Sort all rows of each partition by these columns, so that scans skip more files (append tables
+                without buckets only).
+            strategy: ``order`` (by default), or along a curve through all of the columns: ``zorder``, ``hilbert``.
         """
         wait = None if idle is None else duration_millis("idle", idle)
-        chosen = condition_of(where, "where"), partition_list(partitions)
-        return CompactionPlan(self._table.plan_compaction(flag("full", full), *chosen, wait))
+        chosen = condition_of(where, "where"), partition_list(partitions), wait, sort_order(order_by, strategy)
+        return CompactionPlan(self._table.plan_compaction(flag("full", full), *chosen))
 
     def compact(
         self,
@@ -60,6 +68,8 @@ class Maintenance(Handle):
         where: str | Expression | None = None,
         partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         idle: Duration | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
         progress: bool = False,
         commit_every: int | None = None,
         run: Callable[[Sequence[CompactionTask]], Ran] | None = None,
@@ -72,7 +82,9 @@ class Maintenance(Handle):
             where: See :meth:`plan_compaction`.
             partitions: See :meth:`plan_compaction`.
             idle: See :meth:`plan_compaction`.
-            progress: Show a progress bar on a terminal.
+            order_by: See :meth:`plan_compaction`.
+            strategy: See :meth:`plan_compaction`.
+            progress: Show a progress bar on a terminal; see :func:`siltstone.progress`.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
             run: Runs tasks, perhaps elsewhere; None: here, one after another.
 
@@ -84,14 +96,17 @@ class Maintenance(Handle):
 
         Raises:
             InvalidArgument: A plan of another table or branch, or a plan and what is to be planned.
+            UnsupportedFeature: Rows that cannot be sorted: of primary keys, fixed buckets, or data evolution.
         """
+        limits: dict[str, Any] = {"where": where, "partitions": partitions, "idle": idle}
+        limits |= {"order_by": order_by, "strategy": strategy}
 
         def plan_again() -> list[CompactionTask]:
-            return self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle).tasks
+            return self.plan_compaction(full=full, **limits).tasks
 
-        if plan is not None and (full or where is not None or partitions is not None or idle is not None):
+        if plan is not None and (full or any(given is not None for given in limits.values())):
             raise InvalidArgument(
-                "a plan says what to compact: full, where, partitions and idle cannot be given with it",
+                f"a plan says what to compact: full, {', '.join(limits)} cannot be given with it",
                 hint="give them to plan_compaction()",
             )
         again = plan_again if plan is None else None
@@ -110,7 +125,7 @@ class Maintenance(Handle):
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
-        return self._table.compact_manifests()
+        return self._told("compact_manifests", self._table.compact_manifests)
 
     def expire_snapshots(
         self,
@@ -154,7 +169,8 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
+        chosen = most, least, limit, deletes, flag("dry_run", dry_run)
+        return self._told("expire_snapshots", self._maintenance.expire_snapshots, *chosen)
 
     def expire_snapshots_by_options(
         self, *, older_than: Time | Duration | None = None, dry_run: bool = False
@@ -170,7 +186,8 @@ class Maintenance(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run))
+        by_options = self._maintenance.expire_snapshots_by_options
+        return self._told("expire_snapshots", by_options, limit, flag("dry_run", dry_run))
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -185,8 +202,8 @@ class Maintenance(Handle):
         """
         limit = age_limit("older_than", older_than)
         if limit is None:
-            raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
-        return self._maintenance.expire_consumers(limit, flag("dry_run", dry_run))
+            raise InvalidArgument("older_than cannot be None: say for how long a consumer has not read")
+        return self._told("expire_consumers", self._maintenance.expire_consumers, limit, flag("dry_run", dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -206,7 +223,8 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
+        limit, is_plan = age_limit("older_than", older_than), flag("dry_run", dry_run)
+        return self._told("remove_orphan_files", self._maintenance.remove_orphan_files, limit, is_plan)
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -226,7 +244,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return self._maintenance.fsck(flag("deep", deep))
+        return self._told("fsck", self._maintenance.fsck, flag("deep", deep))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -237,7 +255,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return self._maintenance.analyze()
+        return self._told("analyze", self._maintenance.analyze)
 
     def expire_partitions(
         self,
@@ -271,17 +289,5 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        return self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
-
-
-def check_directory(location: str, *, deep: bool = False) -> Verdict:
-    """Check the table in a directory, even one whose newest schema is broken, so that it cannot be opened.
-
-    Args:
-        location: The table's directory.
-        deep: See :meth:`Maintenance.fsck`.
-
-    Raises:
-        TableNotFound: No table is there.
-    """
-    return _core.check(text("location", location), flag("deep", deep))
+        chosen = kept, formatter, pattern, by, most, flag("dry_run", dry_run)
+        return self._told("expire_partitions", self._maintenance.expire_partitions, *chosen)

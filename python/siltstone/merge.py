@@ -11,6 +11,7 @@ from siltstone._args import Size, count, names, optional_text, size_bytes, text
 from siltstone._computed import new_values
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
+from siltstone._operation import operation
 from siltstone._sql import column_text
 from siltstone.errors import InvalidArgument
 from siltstone.report import MergeReport
@@ -56,7 +57,7 @@ class Merge(Unpicklable):
         closed = [c for c in self._clauses if c["of"] == of and c["condition"] is None]
         if closed:
             raise InvalidArgument(
-                f"no row is left for {_spelled(of, action)}: {_spelled(of, closed[0]['action'])} has no condition",
+                f"no row can reach {_spelled(of, action)}: {_spelled(of, closed[0]['action'])} has no condition",
                 hint="put clauses with a condition before the one without",
             )
         assigned = None if given is None else list(new_values("the new values", given).items())
@@ -120,8 +121,9 @@ class Merge(Unpicklable):
             "memory_limit": self._memory,
             "threads": self._threads,
         }
-        with arrow_stream(self._source, self._table, others=True) as stream:
-            report = self._table.merge(stream, json.dumps(arguments))
+        table = self._table
+        with operation("merge", table, unit="rows") as done, arrow_stream(self._source, table, others=True) as stream:
+            report = done(table.merge(stream, json.dumps(arguments)))
         self._done()
         return report
 
@@ -145,5 +147,5 @@ def _condition(on: str | Iterable[str]) -> str:
             return given
     columns = names("on", on)
     if not columns:
-        raise InvalidArgument("on names no column: rows are matched by at least one")
+        raise InvalidArgument("'on' names no column: give at least one, by which rows are matched")
     return " AND ".join(f"t.{column_text(column)} = s.{column_text(column)}" for column in columns)

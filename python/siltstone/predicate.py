@@ -5,16 +5,15 @@ An expression is a description; the core checks it against the table and evaluat
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from siltstone._args import shown, text, written
+from siltstone._args import shown, text
 from siltstone._computed import Value
-from siltstone._numpy import of_numpy
-from siltstone._sql import column_text
+from siltstone._literals import literal
+from siltstone._spellings import Hinted, condition_hint
+from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
 
 #: How deep conditions nest, as in the texts of conditions.
@@ -59,11 +58,12 @@ class Expression:
         return json.dumps(_flat(self.tree), ensure_ascii=False)
 
 
-class Column(Value):
+class Column(Value, Hinted):
     """A column: comparing it gives an :class:`Expression`, computing with it a :class:`Value`."""
 
     __slots__ = ("name",)
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None  # else Python would ask for the keys 0, 1, 2 ...
 
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""
@@ -72,10 +72,23 @@ class Column(Value):
         super().__init__(column_text(name))
         self.name = name
 
+    def __getitem__(self, key: object) -> Column:
+        """What the map in the column has for a key: null where it has no such key.
+
+        Example:
+            >>> st.col("tags")["color"] == "red"
+            Expression({"op": "eq", "column": "tags", "key": "color", "value": "red"})
+        """
+        return _Entry(self, key)
+
+    @property
+    def _operand(self) -> dict[str, Any]:
+        return {"column": self.name}
+
     @property
     def tree(self) -> dict[str, Any]:
         """The condition that a boolean column is by itself."""
-        return {"op": "eq", "column": self.name, "value": True}
+        return {"op": "eq", **self._operand, "value": True}
 
     def __and__(self, other: Expression | Column) -> Expression:
         """Both hold; the column is a boolean."""
@@ -93,7 +106,7 @@ class Column(Value):
         plain = literal(value)
         if plain is None:
             raise InvalidArgument(f"compare {self.name} with null by is_null() or is_not_null()")
-        return Expression({"op": op, "column": self.name, "value": plain})
+        return Expression({"op": op, **self._operand, "value": plain})
 
     def __eq__(self, value: object) -> Expression:  # type: ignore[override]
         """Column = value."""
@@ -127,7 +140,7 @@ class Column(Value):
         """
         if isinstance(values, str | bytes | bytearray):
             raise InvalidArgument(f"is_in must get a list of values, not {shown(values)}")
-        return Expression({"op": "in", "column": self.name, "values": [literal(v) for v in values]})
+        return Expression({"op": "in", **self._operand, "values": [literal(v) for v in values]})
 
     def is_not_in(self, values: Iterable[object]) -> Expression:
         """Column NOT IN (values).
@@ -139,21 +152,21 @@ class Column(Value):
 
     def is_null(self) -> Expression:
         """Column IS NULL."""
-        return Expression({"op": "is_null", "column": self.name})
+        return Expression({"op": "is_null", **self._operand})
 
     def is_not_null(self) -> Expression:
         """Column IS NOT NULL."""
-        return Expression({"op": "is_not_null", "column": self.name})
+        return Expression({"op": "is_not_null", **self._operand})
 
     def like(self, pattern: str) -> Expression:
         """Column LIKE pattern, with ``%`` and ``_``."""
-        return Expression({"op": "like", "column": self.name, "value": literal(pattern)})
+        return Expression({"op": "like", **self._operand, "value": literal(pattern)})
 
     def _like(self, before: str, value: str, after: str) -> Expression:
         plain = text("the text", value)
         for special in ("!", "%", "_"):
             plain = plain.replace(special, f"!{special}")
-        return Expression({"op": "like", "column": self.name, "value": f"{before}{plain}{after}", "escape": "!"})
+        return Expression({"op": "like", **self._operand, "value": f"{before}{plain}{after}", "escape": "!"})
 
     def starts_with(self, prefix: str) -> Expression:
         """The text begins with ``prefix``.
@@ -181,6 +194,28 @@ class Column(Value):
         return f"col({self.name!r})"
 
 
+class _Entry(Column):
+    """What a map has for a key."""
+
+    __slots__ = ("key",)
+    __hash__ = None
+
+    def __init__(self, column: Column, key: object) -> None:
+        if isinstance(column, _Entry) or literal(key) is None:
+            raise InvalidArgument(f"{column!r}[{shown(key)}] is not the key of a map in a column")
+        super().__init__(column.name)
+        self.key = key
+        self.sql = f"{self.sql}[{literal_text(key)}]"
+
+    @property
+    def _operand(self) -> dict[str, Any]:
+        return {"column": self.name, "key": literal(self.key)}
+
+    def __repr__(self) -> str:
+        """``col('m')['k']``."""
+        return f"col({self.name!r})[{self.key!r}]"
+
+
 def col(name: str) -> Column:
     """A column, for a predicate or for a new value.
 
@@ -194,28 +229,6 @@ def col(name: str) -> Column:
         1
     """
     return Column(name)
-
-
-def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each type
-    """A value as JSON; typed where JSON has no word for it."""
-    value = of_numpy(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
-        return {"type": "int", "value": written("value", value)}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return {"type": "double", "value": repr(value)}
-    if isinstance(value, decimal.Decimal):
-        return {"type": "decimal", "value": str(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"type": "bytes", "value": bytes(value).hex()}
-    if isinstance(value, dt.datetime):
-        return {"type": "timestamp", "value": value.isoformat(sep=" ")}
-    if isinstance(value, dt.date):
-        return {"type": "date", "value": value.isoformat()}
-    if isinstance(value, dt.time):
-        return {"type": "time", "value": value.isoformat()}
-    raise InvalidArgument(f"{type(value).__name__} cannot stand in a predicate")
 
 
 def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -240,7 +253,8 @@ def _expression(value: object) -> Expression:
     if isinstance(value, Column):
         return Expression(value.tree)
     if not isinstance(value, Expression):
-        raise InvalidArgument(f"{shown(value)} is not a condition: compare a column, as in col('a') > 1")
+        message = f"{shown(value)} is not a condition: compare a column, as in col('a') > 1"
+        raise InvalidArgument(message, hint=condition_hint(value))
     return value
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from siltstone._looks import Facts, Grid, Looks, size_text, value_text
 from siltstone.versions import Snapshot
 
 GIVEN_UP = "the compaction was given up"
@@ -15,7 +16,7 @@ FAILED = "the compaction failed"
 
 
 @dataclass(frozen=True)
-class CommitReport:
+class CommitReport(Looks):
     """What a commit did.
 
     Attributes:
@@ -60,7 +61,7 @@ class MergeReport(CommitReport):
 
 
 @dataclass(frozen=True)
-class CompactionReport:
+class CompactionReport(Looks):
     """What a compaction did.
 
     Attributes:
@@ -97,7 +98,7 @@ class CompactionReport:
 
 
 @dataclass(frozen=True)
-class PlannedFile:
+class PlannedFile(Looks):
     """A file that an operation deletes.
 
     Attributes:
@@ -114,7 +115,7 @@ class PlannedFile:
 
 
 @dataclass(frozen=True)
-class UpkeepReport:
+class UpkeepReport(Looks):
     """What an operation deleted, or would delete.
 
     Attributes:
@@ -154,9 +155,28 @@ class UpkeepReport:
         """Names of deleted tags."""
         return list(self.details.get("tags", []))
 
+    def _facts(self) -> Facts:
+        done = [
+            ("dry run", "yes: nothing was done" if self.dry_run else ""),
+            ("files to delete" if self.dry_run else "deleted files", f"{self.deleted_files:,}"),
+            ("their size", size_text(self.freed_bytes)),
+            *((name.replace("_", " "), value_text("id", value)) for name, value in self.details.items()),
+            ("notes", "; ".join(self.notes)),
+        ]
+        return [(name, value) for name, value in done if value]
+
+    def _grids(self) -> list[Grid]:
+        kinds = [(kind, *(value_text(k, v) for k, v in sums.items())) for kind, sums in self.by_kind.items()]
+        header = next(iter(self.by_kind.values()), {})
+        grids = [Grid(("kind", *header), kinds)] if kinds else []
+        if self.dry_run and self._files:
+            files = [(kind, path, size_text(size), reason) for path, kind, size, reason in self._files]
+            grids.append(Grid(("kind", "path", "size", "reason"), files))
+        return grids
+
 
 @dataclass(frozen=True)
-class Feature:
+class Feature(Looks):
     """Something of Paimon that a table uses.
 
     Attributes:
@@ -173,7 +193,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Looks):
     """One thing that is not as it should be.
 
     Attributes:
@@ -192,7 +212,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Looks):
     """What a check looked at, and what it found.
 
     Attributes:
@@ -217,6 +237,15 @@ class Verdict:
     def ok(self) -> bool:
         """Whether there is no problem."""
         return not self.problems
+
+    def _facts(self) -> Facts:
+        sums = [("problems", f"{len(self.problems):,}"), ("warnings", f"{len(self.warnings):,}")]
+        return [*sums, *((f"checked {name.replace('_', ' ')}", f"{n:,}") for name, n in self.checked.items())]
+
+    def _grids(self) -> list[Grid]:
+        header = ("severity", "code", "place", "message", "repair")
+        rows = [tuple(str(getattr(finding, name)) for name in header) for finding in self.findings]
+        return [Grid(header, rows)] if rows else []
 
 
 def as_dict(value: Any) -> dict[str, Any]:

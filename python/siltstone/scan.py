@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone._frames import frame_of
-from siltstone._spellings import unknown_attribute
+from siltstone._operation import operation
+from siltstone._plain import rows_of
+from siltstone._pyarrow import MissingPyarrow, has_pyarrow
+from siltstone._spellings import Hinted
 from siltstone._visible import visible_lines
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 def whole_table(plan: _core.Plan | _core.Inspection) -> pa.Table:
     """All rows of a plan."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     batches = plan.read(whole=True)
     return pa.Table.from_batches(batches_of(batches), pa.schema(batches))
@@ -63,7 +67,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
     }
 
 
-class Scan:
+class Scan(Hinted):
     """A query over one version of a table. Nothing is read until rows are asked for.
 
     Every consumer starts anew: a scan of "latest" sees commits made in between.
@@ -108,6 +112,13 @@ class Scan:
         # a system table knows some of them: who narrows looks at the rows again
         return self._asked(given | {name: value for name, value in asked.items() if name in given})
 
+    @property
+    def _name(self) -> str:
+        """The table, as far as its place says it."""
+        database, _, table = self._location.rstrip("/").rpartition("/")
+        database = database.rpartition("/")[2].removesuffix(".db")
+        return ".".join(part for part in (database, table) if part)
+
     def _asked(self, request: Mapping[str, Any]) -> Scan:
         """A scan of the same with another request."""
         return Scan(self._location, self._branch, self._options, request)
@@ -132,17 +143,30 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
-        return whole_table(self._plan())
+        with operation("scan", self._name, is_read=True) as done:
+            rows = whole_table(self._plan())
+            done(rows.num_rows)
+        return rows
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dicts."""
+        if not has_pyarrow():
+            return list(self)
         rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
         return rows
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows as dicts, read while they are asked for; :meth:`to_batches` is faster."""
+        if not has_pyarrow():
+            yield from rows_of(self._core_batches())
+            return
         for batch in self.to_batches():
             yield from batch.to_pylist()
+
+    def _core_batches(self) -> Iterator[Any]:
+        """The rows as batches of the core, which polars takes."""
+        with contextlib.closing(self._plan().read()) as batches:
+            yield from batches
 
     def to_pandas(self, *, dtype_backend: str | None = None) -> pd.DataFrame:
         """All rows as a pandas frame (extra ``pandas``).
@@ -181,7 +205,7 @@ class Scan:
             return lazy_frame(self)
         import polars as pl
 
-        return pl.DataFrame(self.to_arrow())
+        return pl.DataFrame(self.to_arrow() if has_pyarrow() else self)
 
     def to_dataset(self) -> pa.dataset.Dataset:
         """The scan as a dataset of pyarrow: who reads datasets (DuckDB, DataFusion) pushes columns and conditions down.
@@ -190,6 +214,8 @@ class Scan:
             >>> example_table().scan().to_dataset().to_table(columns=["item"]).num_rows
             2
         """
+        if not has_pyarrow():
+            raise MissingPyarrow
         from siltstone._dataset import dataset_of
 
         return dataset_of(self)
@@ -206,7 +232,8 @@ class Scan:
         """
         import duckdb
 
-        return (duckdb if connection is None else connection).from_arrow(self.to_dataset())
+        rows = self.to_dataset() if has_pyarrow() else self  # a stream, of which all rows go out
+        return (duckdb if connection is None else connection).from_arrow(rows)
 
     def count(self) -> int:
         """Number of rows; from metadata alone where that is exact."""
@@ -239,12 +266,6 @@ class Scan:
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
         return self._planned().explain()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def _repr_html_(self) -> str:
         """What would be read, for notebooks."""

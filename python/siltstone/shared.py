@@ -42,7 +42,7 @@ class SharedWrites(Handle):
 
     def assigner_of(self, plan: str, rows: pa.RecordBatch) -> pa.Array:
         """The number of the assigner of each row."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         return pa.array(self._table.assigners(plan, of_pyarrow(rows)), pa.int32())
 
@@ -66,7 +66,7 @@ class Assigner:
 
     def assign(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
         """The bucket of each row, and a number, not negative, that is equal for rows of one (partition, bucket)."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         buckets, routes = self._core.assign(of_pyarrow(rows))
         return pa.array(buckets, pa.int32()), pa.array(routes, pa.int32())

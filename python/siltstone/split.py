@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def batches_of(source: _core.Batches) -> Iterator[pa.RecordBatch]:
     """The core's batches as pyarrow's; errors come as exceptions of siltstone, which the C stream cannot carry."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         for batch in source:

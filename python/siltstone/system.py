@@ -13,12 +13,13 @@ from siltstone.inspection import Inspected, Place, scan_of
 from siltstone.predicate import Expression
 from siltstone.scan import Scan
 from siltstone.table import Table
+from siltstone.table.whole import Whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SystemTable:
+class SystemTable(Whole):
     """A table that is only read: it has what it is about, and answers to the names of a :class:`siltstone.Table`.
 
     It says what it is and can be scanned. Whatever else a table has is refused.
@@ -128,7 +129,7 @@ class SystemTable:
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         return pa.schema(self.scan())
 
@@ -141,6 +142,14 @@ class SystemTable:
     def partition_by(self) -> list[str]:
         """None."""
         return []
+
+    def _rows(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002
+        limit: int | None = None,
+    ) -> Scan:
+        return self.scan(columns, filter) if limit is None else self.scan(columns, filter, limit=limit)
 
     def scan(
         self,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from siltstone._args import Duration, Time, age_limit, duration_text, flag, millis, text, version_of
-from siltstone._handle import Handle
+from siltstone._handle import Collection
+from siltstone._looks import Listed
+from siltstone._operation import told
+from siltstone._spellings import known_as
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
 from siltstone.versions import Snapshot, Tag
 
 
-class Tags(Handle):
+class Tags(Collection):
     """The tags of a table: ``t.tags``.
 
     Example:
@@ -27,6 +31,10 @@ class Tags(Handle):
     def _held(self) -> list[str]:
         return [tag.name for tag in self.list()]
 
+    def __getitem__(self, name: str) -> Tag:
+        """One tag; see :meth:`get`."""
+        return self.get(name)
+
     def list(self) -> list[Tag]:
         """All tags, by snapshot and then name.
 
@@ -34,7 +42,7 @@ class Tags(Handle):
             >>> example_table().tags.list()
             []
         """
-        return self._table.maintenance.tags()
+        return Listed(self._table.maintenance.tags())
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name.
@@ -59,11 +67,12 @@ class Tags(Handle):
         """
         return self._table.maintenance.tag(text("name", name))
 
+    @known_as(snapshot_id="version=...", time_retained="retain=...", ignore_if_exists="if_not_exists=...")
     def create(
         self,
         name: str,
-        *,
         version: int | str | None = None,
+        *,
         as_of: Time | None = None,
         retain: Duration | None = None,
         if_not_exists: bool = False,
@@ -136,15 +145,21 @@ class Tags(Handle):
         if_not_exists: bool = False,
         allow_numeric: bool = False,
     ) -> Tag:
-        return self._table.maintenance.create_tag(
+        given: dict[str, Any] = {
+            "replace": replace,
+            "version": version_of("version", version),
+            "tag": None,
+            "as_of": None if as_of is None else millis(as_of),
+            "retain": None if retain is None else duration_text("retain", retain),
+            "if_not_exists": flag("if_not_exists", if_not_exists),
+            "allow_numeric": flag("allow_numeric", allow_numeric),
+        }
+        return told(
+            "replace_tag" if replace else "create_tag",
+            self._table,
+            self._table.maintenance.create_tag,
             text("name", name),
-            replace=replace,
-            version=version_of("version", version),
-            tag=None,
-            as_of=None if as_of is None else millis(as_of),
-            retain=None if retain is None else duration_text("retain", retain),
-            if_not_exists=flag("if_not_exists", if_not_exists),
-            allow_numeric=flag("allow_numeric", allow_numeric),
+            **given,
         )
 
     def rename(self, source: str, target: str, *, allow_numeric: bool = False) -> None:
@@ -182,7 +197,9 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             VersionInUse: A branch was made from it.
         """
-        return self._table.maintenance.delete_tag(text("name", name), flag("dry_run", dry_run))
+        return told(
+            "delete_tag", self._table, self._table.maintenance.delete_tag, text("name", name), flag("dry_run", dry_run)
+        )
 
     def previous(self, name: str) -> str | None:
         """Name of the tag before this one, by commit time; None when it is the first.
@@ -212,7 +229,7 @@ class Tags(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return self._table.maintenance.expire_tags(limit, flag("dry_run", dry_run))
+        return told("expire_tags", self._table, self._table.maintenance.expire_tags, limit, flag("dry_run", dry_run))
 
     def create_automatic(self) -> UpkeepReport:
         """Make the tags that are due by the option ``tag.automatic-creation``, as each commit does.

@@ -6,9 +6,12 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from siltstone._looks import Looks
+from siltstone._spellings import Hinted
+
 
 @dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Looks, Hinted):
     """A version of a table (format chapter 3; Java ``Snapshot``).
 
     Attributes:
@@ -37,6 +40,9 @@ class Snapshot:
     watermark: int | None
     raw: dict[str, Any] = field(repr=False, compare=False)
 
+    def _short(self) -> str:
+        return f"{self.id} ({self.kind})"
+
 
 class FileEntry(TypedDict):
     """A live data file of a version: one of :meth:`siltstone.Table.files`."""
@@ -57,7 +63,7 @@ class FileEntry(TypedDict):
 
 
 @dataclass(frozen=True)
-class Tag:
+class Tag(Looks):
     """A named snapshot.
 
     Attributes:

@@ -11,14 +11,16 @@ from siltstone import _core
 from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
+from siltstone._operation import told
 from siltstone._partitions import partition_spec
+from siltstone._spellings import Hinted
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
 RowKinds = str | Sequence[str] | Any
 
 
-class TableWrite(Unpicklable):
+class TableWrite(Unpicklable, Hinted):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
 
     A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits
@@ -154,7 +156,7 @@ class TableWrite(Unpicklable):
         """
         number = count("identifier", identifier, -(2**63))
         mark, empty = count("watermark", watermark, -(2**63)), flag("allow_empty", allow_empty)
-        return self._core.commit(number, mark, empty)
+        return told("commit", self._table, self._core.commit, number, mark, empty)
 
     @property
     def commit_user(self) -> str:
@@ -234,7 +236,8 @@ def commit_messages(
     user = optional_text("commit_user", commit_user)
     number = count("identifier", identifier, -(2**63))
     mark = count("watermark", watermark, -(2**63))
-    return table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
+    replaced = _overwritten(table, overwrite)
+    return told("commit", table, table.commit, given, user, number, mark, False, replaced)
 
 
 def message_list(messages: Iterable[bytes]) -> list[bytes]:

@@ -347,6 +347,106 @@ def test_names_of_other_libraries_lead_to_ours(cat, t, thing, name, here):
         getattr(on, name)
 
 
+# ---- twenty more, tried as somebody who knows only pypaimon
+
+
+def test_connect_with_a_dict_of_options(cat):
+    assert st.connect({"warehouse": cat.warehouse}).databases() == ["db"]
+
+
+def test_what_a_catalog_has(cat, t):
+    assert ("db" in cat, "db.orders" in cat, "db.other" in cat, "x.y" in cat) == (True, True, False, False)
+    assert cat["db.orders"].name == "db.orders"
+
+
+def test_collections_of_a_table(t):
+    t.tags.create("v1")
+    t.tags.create("v2", 1)
+    t.branches.create("b", version="latest")
+    assert sorted(tag.name for tag in t.tags) == ["fork-b", "v1", "v2"]
+    assert ("v1" in t.tags, "x" in t.tags, t.tags["v2"].id) == (True, False, 1)
+    assert (len(t.branches), "b" in t.branches, len(t.consumers)) == (1, True, 0)
+
+
+def test_rollback_to_a_tag_or_a_snapshot_by_position(t):
+    t.tags.create("v1")
+    t.append([{"dt": "c", "id": 3}])
+    assert t.rollback("v1").details["current_snapshot"] == 1
+    t.append([{"dt": "c", "id": 3}])
+    t.rollback(1)
+    assert t.count() == 2
+
+
+def test_delete_keys_as_get_takes_them(t):
+    assert t.delete(keys={"dt": "a", "id": 1}).affected_rows == 1
+    assert t.delete(keys=[("b", 2)]).affected_rows == 1
+    assert t.count() == 0
+
+
+def test_delete_values_of_a_single_key(cat):
+    t = cat.create_table("db.x", {"id": int}, primary_key="id")
+    t.append({"id": [1, 2, 3]})
+    t.delete(keys=[1, 2])
+    t.delete(keys=3)
+    assert t.count() == 0
+
+
+def test_columns_and_conditions_of_whole_reads(t):
+    assert t.to_arrow(["id"], "id = 1").to_pylist() == t.to_pylist(["id"], st.col("id") == 1) == [{"id": 1}]
+    assert list(t.to_pandas(columns=["item"])) == ["item"]
+    assert t.to_polars(["item"], lazy=True).collect().columns == t.to_polars(["item"]).columns == ["item"]
+
+
+def test_compact_some_partitions(t):
+    assert t.compact(full=True, partitions={"dt": "a"}).tasks == 1
+    assert t.compact(full=True, idle="1 d").tasks == 0
+
+
+def test_system_tables_are_read_as_tables(cat, t):
+    snapshots = cat.table("db.orders$snapshots")
+    assert [row["snapshot_id"] for row in snapshots] == snapshots.to_arrow()["snapshot_id"].to_pylist() == [1]
+    assert (snapshots.count(), snapshots.head(1).num_rows, pl.DataFrame(snapshots).height) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "here"),
+    [
+        (lambda cat, t: t.snapshot().commit_kind, "s.kind"),
+        (lambda cat, t: t.snapshot().total_record_count, "s.total_rows"),
+        (lambda cat, t: t.writer().write_arrow, "w.write"),
+        (lambda cat, t: st.col("id").isin, ".is_in"),
+        (lambda cat, t: st.col("id").startswith, ".starts_with"),
+        (lambda cat, t: st.CatalogFactory, "st.connect"),
+        (lambda cat, t: st.Schema, "create_table"),
+        (lambda cat, t: st.conn, "st.connect"),
+        (lambda cat, t: t.latest_snapshot, "t.snapshot"),
+        (lambda cat, t: cat.table_exists, "in cat"),
+    ],
+)
+def test_names_of_pypaimon_lead_to_ours(cat, t, attempt, here):
+    with pytest.raises(AttributeError, match=here):
+        attempt(cat, t)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "here"),
+    [
+        (lambda cat, t: t.scan(where="id = 1"), "filter="),
+        (lambda cat, t: t.scan(projection=["id"]), "columns="),
+        (lambda cat, t: t.scan(snapshot_id=1), "version="),
+        (lambda cat, t: cat.create_table("db.y", {"a": int}, primary_keys=["a"]), "primary_key="),
+        (lambda cat, t: cat.create_table("db.y", {"a": int}, partition_keys=["a"]), "partition_by="),
+        (lambda cat, t: cat.create_database("db", ignore_if_exists=True), "if_not_exists="),
+        (lambda cat, t: cat.drop_table("db.y", ignore_if_not_exists=True), "if_exists="),
+        (lambda cat, t: t.tags.create("v", snapshot_id=1), "version="),
+        (lambda cat, t: t.expire_snapshots(retain_last=1), "retain_max="),
+    ],
+)
+def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
+    with pytest.raises(TypeError, match=here):
+        attempt(cat, t)
+
+
 # ---- what is no first guess says so
 
 
@@ -357,16 +457,18 @@ def test_names_of_other_libraries_lead_to_ours(cat, t, thing, name, here):
         (lambda cat, t: t.append({"id": [1], "item": ["x", "y"]}), e.InvalidArgument, "different numbers"),
         (lambda cat, t: t.append("nothing.parquet"), e.FileMissing, "nothing.parquet"),
         (lambda cat, t: t.append("some text"), e.InvalidArgument, "names of files"),
+        (lambda cat, t: t.scan(filter=pc.field("id") == 1), e.InvalidArgument, "to_dataset"),
+        (lambda cat, t: t.scan(filter=pl.col("id") == 1), e.InvalidArgument, "scan_polars"),
         (lambda cat, t: t.append(Order(1, "x")), e.InvalidArgument, "into a list"),
         (lambda cat, t: t.get([1]), e.InvalidArgument, "dt, id"),
         (lambda cat, t: t.get([{"id": 1}]), e.InvalidArgument, "lack the column 'dt'"),
         (lambda cat, t: t.drop_partitions(None), e.InvalidArgument, "truncate"),
         (lambda cat, t: t.drop_partitions([{"id": 1}]), e.InvalidArgument, "id"),
         (lambda cat, t: t.update({"n": [1]}, where="true"), e.InvalidArgument, "no literal"),
-        (lambda cat, t: t.scan(filter=st.col("n") + 1 == 2), e.InvalidArgument, "computed value"),
+        (lambda cat, t: t.scan(filter=st.col("n") + 1 == 2), e.InvalidArgument, "cannot be compared"),
         (lambda cat, t: cat.create_table("db.y", {"d": decimal.Decimal}), e.UnsupportedType, "DECIMAL"),
         (lambda cat, t: cat.create_table("db.y", {"d": complex}), e.UnsupportedType, "complex"),
-        (lambda cat, t: cat.create_table("db.y", {"a": "INT", "b": pa.int32()}), e.IllegalSchema, "one form"),
+        (lambda cat, t: cat.create_table("db.y", {"a": "INT", "b": pa.int32()}), e.IllegalSchema, "all types in SQL"),
         (lambda cat, t: cat.create_table("db.y", "id"), e.IllegalSchema, "no type"),
         (lambda cat, t: cat.create_table("db.y", "id INT, PRIMARY KEY id"), e.IllegalSchema, "parentheses"),
         (lambda cat, t: cat.create_table("db.y", "id INT; drop"), e.IllegalSchema, "cannot stand"),

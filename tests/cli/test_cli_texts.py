@@ -7,9 +7,10 @@ import sys
 import unicodedata
 from pathlib import Path
 
+import click
 import pytest
 import siltstone as st
-from siltstone.cli.__main__ import main
+from siltstone.cli.__main__ import cli, main
 
 #: Escape sequences, control characters of one and two bytes, marks of direction, separators of lines.
 HOSTILE = "a\x1b[31m\x1b]52;c;aGk=\x07\n\t\r\x00\x7f\x9b5A\u202eb\u2066\u2028\u200b\ufeff\U000e0041\\z"
@@ -121,3 +122,28 @@ def test_what_the_output_cannot_encode_is_printed_as_escapes(run, args, encoding
 def test_a_table_keeps_what_the_encoding_has(run):
     out = run("cat", "shop.o", "-s", "id,s", encoding="latin-1")[1].decode("latin-1")
     assert "Größe \\u8868 \\U0001f600" in out
+
+
+def commands(group=cli, path=()):
+    for name, command in group.commands.items():
+        if not command.hidden:
+            yield (*path, name), command
+            if isinstance(command, click.Group):
+                yield from commands(command, (*path, name))
+
+
+def test_the_list_of_commands_cuts_no_sentence():
+    pages = [cli.get_help(click.Context(cli, info_name="siltstone"))]
+    pages += [c.get_help(click.Context(c)) for _, c in commands() if isinstance(c, click.Group)]
+    assert [line for page in pages for line in page.splitlines() if line.endswith("...") and "Usage:" not in line] == []
+
+
+@pytest.mark.parametrize("path", [" ".join(path) for path, _ in commands()])
+def test_each_option_says_what_it_does(path):
+    command = dict(commands())[tuple(path.split())]
+    assert command.help
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help, option.name
+            assert option.help[0].isupper(), option.help
+            assert option.help.endswith((".", "]")), option.help

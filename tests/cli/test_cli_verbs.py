@@ -81,7 +81,7 @@ def test_escape_sequences_of_names_and_values_are_shown(run, lake):
 
 def test_version_help_and_completion(run):
     assert run("--version")[1] == f"siltstone, version {st.__version__}\n"
-    assert "Give a snapshot a name." in run("help", "tag", "create")[1]
+    assert "Create a tag." in run("help", "tag", "create")[1]
     assert run("help", "nothing")[0] == 2
     assert "_SILTSTONE_COMPLETE" in run("completion", "bash")[1]
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_is_refused_and_makes_nothing(run, args, code, text):
 
 def test_json_of_columns_is_read_strictly(run, tmp_path):
     path = tmp_path / "columns.json"
-    for content, text in (('{"id": "INT", "id": "STRING"}', "id twice"), ("{", "no JSON"), ("3", "not a schema")):
+    for content, text in (('{"id": "INT", "id": "STRING"}', "id twice"), ("{", "not JSON"), ("3", "not a schema")):
         path.write_text(content)
         code, _, err = run("create", "shop.t", "--schema", str(path))
         assert code in (1, 2) and text in err, err

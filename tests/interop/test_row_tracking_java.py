@@ -97,3 +97,23 @@ def test_rows_keep_their_ids_whoever_writes_them_again(oracle, table, options, k
     t.append(data([30]))
     oracle.call("compact", t.location, "--full")
     assert both(oracle, t) == sorted([*after, (30, 300, 14, 7)])
+
+
+def test_statistics_of_a_compacted_file_name_the_columns_that_java_names(oracle, cat):
+    """A column without statistics makes the list explicit, and ids of rows are in it: pypaimon 2.1.0 opens neither file."""
+    options = {"row-tracking.enabled": "true", "compaction.min.file-num": "2"}
+    mine, yours = (cat.create_table(f"db.{n}", COLUMNS | {"l": "ARRAY<INT>"}, options=options) for n in ("m", "y"))
+    for t in (mine, yours):
+        for ids in (range(3), range(3, 6)):
+            t.append([r | {"l": [1]} for r in data(ids)])
+    mine.compact(full=True)
+    oracle.call("compact", yours.location, "--full")
+    assert both(oracle, mine) == both(oracle, yours)
+
+    def statistics(t):
+        manifests = [m for m in oracle.call("meta", t.location) if m["type"] == "manifest"]
+        files = [e["file"] for m in manifests for e in m["entries"] if e["file"]["file_source"] == "COMPACT"]
+        return [(f["value_stats_cols"], f["value_stats"]) for f in files]
+
+    assert statistics(mine) == statistics(yours)
+    assert statistics(mine)[0][0] == ["id", "p", "v", "_ROW_ID", "_SEQUENCE_NUMBER"]

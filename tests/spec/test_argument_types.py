@@ -9,7 +9,8 @@ from siltstone import errors as e
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
-from siltstone.maintenance import Maintenance, check_directory
+from siltstone.checking import check_directory
+from siltstone.maintenance import Maintenance
 from siltstone.tags import Tags
 from siltstone.write import TableWrite
 

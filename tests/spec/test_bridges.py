@@ -8,6 +8,8 @@ import decimal
 import pathlib
 
 import duckdb
+import narwhals as nw
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -94,12 +96,15 @@ def test_conditions_mean_the_same_beside_nulls_and_odd_values(make):
     for arrow in (
         pc.field("id").is_null(), pc.field("id").isin([1, None]), pc.field("f") > 0, pc.field("f") == 0.0,
         ~(pc.field("s") == "a"), pc.starts_with(pc.field("s"), "a"), pc.field("f").is_nan(), pc.field("id") != 1,
+        ~(pc.field("f") > -1.0), ~(pc.field("f") >= 0.0), ~(pc.field("f") < 1.0), ~(pc.scalar(0.0) < pc.field("f")),
+        pc.field("f") != 0.0, ~(pc.field("f") != 0.0), pc.field("f") <= 0.0, pc.field("f") != float("nan"),
     ):  # fmt: skip
         assert data.to_table(filter=arrow)["k"].equals(whole.filter(arrow)["k"]), arrow
     for predicate in (
         pl.col("id").is_null(), pl.col("id").is_in([1, None]), pl.col("f") > 0, pl.col("f") == 0.0,
         ~(pl.col("s") == "a"), pl.col("s").str.starts_with("%"), pl.col("f").is_nan(), pl.col("id") != 1,
         pl.col("id").is_in([1, None], nulls_equal=True), pl.col("f") == float("nan"), pl.col("s").eq_missing(None),
+        ~(pl.col("f") > -1.0), ~(pl.col("f") >= 0.0), ~(pl.col("f") < 1.0), pl.col("f") != 0.0, ~(pl.col("f") != 0.0),
     ):  # fmt: skip
         assert t.to_polars(lazy=True).filter(predicate).collect().equals(frame.filter(predicate)), predicate
 
@@ -163,3 +168,16 @@ def test_what_a_dataset_of_a_scan_cannot_do_says_what_can(make):
         with pytest.raises(e.InvalidArgument):
             attempt()
     assert data.to_table().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "frame", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame], ids=["polars", "lazy", "arrow", "pandas"]
+)
+def test_frames_of_narwhals_are_those_within_them(cat, frame):
+    given = nw.from_native(frame({"id": [1, 2], "s": ["a", None]}))
+    t = cat.create_table("db.t", given)
+    assert t.schema.names == ["id", "s"]
+    t.append(given)
+    assert t.to_pylist() == [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
+    assert nw.from_native(t.to_arrow()).filter(nw.col("id") > 1)["id"].to_list() == [2]
+    assert nw.from_native(t.to_polars(lazy=True)).filter(nw.col("id") > 1).collect()["id"].to_list() == [2]

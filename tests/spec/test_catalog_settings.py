@@ -48,7 +48,7 @@ def test_secrets_come_from_the_environment_and_stay_out_of_pickles(settings, mon
     [
         ("[catalogs.prod]\nwarehouse = 1 2", "cannot be read"),
         ('[catalog.prod]\nwarehouse = "/x"', "'catalog'"),
-        ("catalogs = 3", "are tables"),
+        ("catalogs = 3", "one section for each catalog"),
         ("[catalogs.prod]\nwarehouse = []", "prod"),
         ('[catalogs.prd]\nwarehouse = "/x"', "did you mean 'prd'?"),
         ('[catalogs.prod]\nwarehouse = "${NOWHERE}"', "$NOWHERE"),

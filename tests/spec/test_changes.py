@@ -4,6 +4,7 @@ import datetime as dt
 import pathlib
 import pickle
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import siltstone as st
@@ -618,3 +619,21 @@ def test_streams_see_deletes_of_whole_partitions_where_the_table_asks_for_it(mak
     assert rows(t.scan()) == [("x", 1)]
     deleted = [batch for batch in stream(t, start=2) if "-D" in batch]
     assert deleted == ([(2, "-D", "y", 1)] if forced else [])
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_a_changelog_that_a_thread_of_its_own_encodes_is_finished(make, producer):
+    """Files of more than a megabyte have a second thread; the end of the merge that began the file stopped it as well.
+
+    Writes of 60,000 rows to such tables ended with Cancelled, which nobody had asked for.
+    """
+    t = make({"k": "BIGINT NOT NULL", "v": "STRING"}, ["k"], bucket=1, changelog_producer=producer)
+    random = np.random.default_rng(7)
+    written = set()
+    for _ in range(5):
+        keys = random.integers(0, 10**6, 50_000)
+        t.append(pa.table({"k": keys, "v": np.char.add("value-", keys.astype(str))}))
+        written.update(keys.tolist())
+    t.maintenance.compact(full=True)
+    assert t.scan(columns=["k"]).count() == len(written)
+    assert {key for batch in t.changes(start=1) for key in pa.record_batch(batch)["k"].to_pylist()} == written

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 import siltstone as st
 from siltstone import errors as e
+from siltstone.checking import check_directory
 from siltstone.cli.__main__ import main
-from siltstone.maintenance import check_directory
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_merge_engines_refuse_what_they_would_not_do(make):
         (lambda t: t.merge(ROWS, on="id").when_matched_update({"item": "s.n"}, "s.item > 1 +"), "cannot be read"),
         (lambda t: t.merge([{"id": 1, "y": 2}], on="id").when_matched_update_all(), "the source has the column 'y'"),
         (lambda t: t.merge(ROWS, on=[]), "names no column"),
-        (lambda t: t.merge(ROWS, on="id").when_matched_delete().when_matched_update_all(), "no row is left"),
+        (lambda t: t.merge(ROWS, on="id").when_matched_delete().when_matched_update_all(), "no row can reach"),
         (lambda t: t.merge(ROWS, on="id").when_matched_update({}), "is empty"),
         (lambda t: t.merge(5, on="id").when_matched_delete(), "holds no rows"),
     ],

@@ -147,7 +147,7 @@ def test_requests_are_sent_again_where_that_is_safe(recorded):
         ((404, {}, b""), e.InvalidArgument, "'uri', 'prefix' and 'warehouse'"),
         ((500, {}, {"message": "broken", "code": 500}), e.StorageError, "broken"),
         ((501, {}, {"message": "no lists", "code": 501}), e.UnsupportedFeature, "no lists"),
-        ((200, {}, b"<html>"), e.StorageError, "no JSON object"),
+        ((200, {}, b"<html>"), e.StorageError, "JSON object"),
         ((302, {"Location": "http://elsewhere.invalid/"}, b""), e.InvalidArgument, "302"),
     ],
 )

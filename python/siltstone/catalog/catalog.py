@@ -7,21 +7,21 @@ Names are those of directories (Java ``FileSystemCatalog``), or kept in a metast
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
-from siltstone._spellings import unknown_attribute
+from siltstone._spellings import Hinted, known_as
 from siltstone.catalog.fields import definition_of, key_of
 from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
-from siltstone.errors import UnsupportedFeature
+from siltstone.errors import DatabaseNotFound, FileMissing, UnsupportedFeature
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
 
 
-class Catalog:
+class Catalog(Hinted):
     """Databases and tables below a warehouse directory.
 
     Example:
@@ -58,16 +58,29 @@ class Catalog:
             return self._reopen, ()
         return Catalog, (self._warehouse, self._options)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
-
     def __repr__(self) -> str:
         """The warehouse, and who keeps the names when somebody does."""
         kind = self._options.get("metastore", "filesystem")
         return f"Catalog({self._warehouse!r})" if kind == "filesystem" else f"Catalog({self._warehouse!r}, {kind})"
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a table ``db.table``, or a database of this name.
+
+        Example:
+            >>> cat = st.connect(tmp)
+            >>> cat.create_database("shop")
+            >>> "shop" in cat, "shop.orders" in cat, "nothing.orders" in cat
+            (True, False, False)
+        """
+        database, dot, table = text("name", name).partition(".")
+        try:
+            return table in self.tables(database) if dot else database in self.databases()
+        except (DatabaseNotFound, FileMissing):
+            return False
+
+    def __getitem__(self, name: str) -> Table:
+        """Open a table; see :meth:`table`."""
+        return self.table(name)
 
     @property
     def warehouse(self) -> str:
@@ -82,6 +95,7 @@ class Catalog:
         """
         return self._core.databases()
 
+    @known_as(ignore_if_exists="if_not_exists=...")
     def create_database(
         self,
         name: str,
@@ -160,6 +174,13 @@ class Catalog:
         """
         return self._core.tables(text("database", database))
 
+    @known_as(
+        primary_keys="primary_key=...",
+        partition_keys="partition_by=...",
+        partition_spec="partition_by=...",
+        ignore_if_exists="if_not_exists=...",
+        properties="options=...",
+    )
     def create_table(
         self,
         name: str,
@@ -257,6 +278,7 @@ class Catalog:
         """
         self._core.rename_table(text("source", source), text("target", target))
 
+    @known_as(ignore_if_not_exists="if_exists=...")
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a table with all its files; for others it is gone at once.
 

@@ -67,7 +67,7 @@ def _name(word: str) -> str:
     if word[0] in '`"':
         return word[1:-1].replace(word[0] * 2, word[0])
     if not (word[0].isalpha() or word[0] == "_"):
-        raise IllegalSchema(f"{shown(word)} is no name of a column", hint=_HINT)
+        raise IllegalSchema(f"{shown(word)} is not a column name", hint=_HINT)
     return word
 
 
@@ -75,7 +75,7 @@ def _key(words: list[str]) -> list[str]:
     if words[-2:] and [t.upper() for t in words[-2:]] == ["NOT", "ENFORCED"]:
         words = words[:-2]
     if len(words) < 3 or words[0] != "(" or words[-1] != ")":  # noqa: PLR2004  # (a)
-        raise IllegalSchema("PRIMARY KEY has its columns in parentheses", hint=_HINT)
+        raise IllegalSchema("PRIMARY KEY needs its columns in parentheses", hint=_HINT)
     return [_name(word) for word in words[1:-1] if word != ","]
 
 
@@ -91,7 +91,7 @@ def _field(words: list[str]) -> dict[str, Any]:
         clause, value = rest[0].upper(), rest[1:2]
         member = {"COMMENT": "description", "DEFAULT": "defaultValue"}.get(clause)
         if member is None or not value or member in field:
-            raise IllegalSchema(f"{shown(' '.join(rest))} behind the type of column '{name}' is not known", hint=_HINT)
+            raise IllegalSchema(f"{shown(' '.join(rest))} after the type of column '{name}' is not known", hint=_HINT)
         if clause == "COMMENT" and not value[0].startswith("'"):
             raise IllegalSchema(f"the comment of column '{name}' has no quotes", hint=_HINT)
         size = 2 if value[0] in {"-", "+"} else 1

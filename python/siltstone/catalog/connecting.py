@@ -14,7 +14,7 @@ from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name
 from siltstone.errors import InvalidArgument
-from siltstone.system import table_or_system
+from siltstone.system import SystemTable, table_or_system
 from siltstone.table import Table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def connect(
-    warehouse: str | os.PathLike[str] | None = None,
+    warehouse: str | os.PathLike[str] | Mapping[str, str] | None = None,
     *,
     name: str | None = None,
     metastore: str | None = None,
@@ -32,9 +32,10 @@ def connect(
     """Open a catalog.
 
     Args:
-        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a
-            URI such as ``s3://bucket/lake``. ``~`` is the home directory. Without it and without ``name``, what
-            ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
+        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a URI
+            such as ``s3://bucket/lake``; or a dict of options with ``"warehouse"`` in it. ``~`` is the home directory.
+            Without it and without ``name``, what ``$SILTSTONE_CATALOG`` names, or the warehouse
+            ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables)
             or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``)
@@ -59,6 +60,9 @@ def connect(
         []
     """
     name = optional_text("name", name)
+    if isinstance(warehouse, Mapping):
+        options = {**option_texts(warehouse), **option_texts(options)}
+        warehouse = options.pop("warehouse", None)
     if warehouse is None and name is None and metastore is None and uri is None:
         name, found = by_environment()
     else:
@@ -132,9 +136,19 @@ def scan_polars(table: Table | str, **scan: Any) -> pl.LazyFrame:
         >>> st.scan_polars(example_table()).filter(pl.col("id") == 2).collect().to_dicts()
         [{'id': 2, 'item': 'ink'}]
     """
+    return table_of(table).scan(**scan).to_polars(lazy=True)
+
+
+def table_of(table: Table | str) -> Table:
+    """A table by its directory, by ``db.table`` of the catalog that the environment names, or as it is.
+
+    Raises:
+        InvalidArgument: Something else, or a name and no catalog in the environment.
+        TableNotFound: There is no such table.
+    """
     if isinstance(table, str):
         is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
         table = open_table(table) if is_directory else connect().table(table)
-    if not isinstance(table, Table):
-        raise InvalidArgument(f"{shown(table)} is no table: give one, its directory, or db.table")
-    return table.scan(**scan).to_polars(lazy=True)
+    if not isinstance(table, (Table, SystemTable)):
+        raise InvalidArgument(f"{shown(table)} is not a table: give a table, its directory, or its name db.table")
+    return table

@@ -96,7 +96,7 @@ def _refuse_keys(what: str, given: Mapping[str, Any], known: Collection[str]) ->
             hint = f"keys: {', '.join(sorted(known))}"
             if str(key).lower() == "nullable":
                 hint = "write NOT NULL behind the type"
-            raise IllegalSchema(f"{what} has the key {shown(key)}, which nobody reads", hint=hint)
+            raise IllegalSchema(f"{what} has the key {shown(key)}, which is unknown", hint=hint)
 
 
 def _json(fields: list[Any]) -> str:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
+from siltstone._frames import unwrapped
+from siltstone._plain import schema_of
+from siltstone._pyarrow import has_pyarrow
 from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedType
 
 _PYTHON = {
@@ -28,7 +31,10 @@ _PYTHON = {
 
 def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     """The pyarrow schema of something with columns; None for anything else."""
-    import pyarrow as pa
+    data = unwrapped(data)
+    if not has_pyarrow():
+        return schema_of(data)
+    from siltstone._pyarrow import pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
@@ -64,18 +70,27 @@ def of_types(columns: Mapping[str, Any]) -> Any:
         IllegalSchema: Types of Arrow beside types in SQL.
         UnsupportedType: A type of Python that no column has.
     """
-    import pyarrow as pa
-
-    if not any(isinstance(kind, pa.DataType) or _is_polars(kind) for kind in columns.values()):
+    if not any(_is_arrow(kind) or _is_polars(kind) for kind in columns.values()):
         return [{"name": name, "type": _written(name, kind)} for name, kind in columns.items()]
+    if not has_pyarrow() and not any(isinstance(kind, str) for kind in columns.values()):
+        import polars as pl
+
+        return pl.Schema(columns)
+    from siltstone._pyarrow import pa
+
     fields = []
     for name, kind in columns.items():
         if isinstance(kind, str):
             raise IllegalSchema(
-                f"column '{name}' has its type in SQL, others have types of Arrow", hint="give all types in one form"
+                f"column '{name}' has a SQL type, and others have Arrow types",
+                hint="write all types in SQL, or give all of them as Arrow types",
             )
         fields.append(pa.field(name, _arrow(name, kind)))
     return pa.schema(fields)
+
+
+def _is_arrow(kind: Any) -> bool:
+    return type(kind).__module__.partition(".")[0] == "pyarrow"
 
 
 def _is_polars(kind: Any) -> bool:
@@ -103,11 +118,11 @@ def _sql_type(name: str, kind: Any) -> str:
     hint = "types of Python are int, float, str, bool, bytes, date, datetime, time, list[...] and dict[..., ...]"
     if kind is decimal.Decimal:
         hint = "say how many digits it has: 'DECIMAL(12, 2)'"
-    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column", hint=hint)
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' cannot be the type of a column", hint=hint)
 
 
 def _arrow(name: str, kind: Any) -> Any:
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     if isinstance(kind, pa.DataType):
         return kind
@@ -127,4 +142,4 @@ def _arrow(name: str, kind: Any) -> Any:
     }
     if kind in plain:
         return plain[kind]
-    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column")
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' cannot be the type of a column")

@@ -207,7 +207,7 @@ class Database:
         where = self._url.render_as_string(hide_password=True)
         return StorageError(
             f"the catalog's database failed: {lines[0] if lines else type(error).__name__}",
-            hint=f"look whether {where} is right, and whether the server is there",
+            hint=f"check that {where} is right, and that the server is running",
         )
 
 

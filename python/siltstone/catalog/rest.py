@@ -1,7 +1,6 @@
 """The REST catalog: a server keeps names, schemas and snapshots of tables (Java's ``RESTCatalog``, Paimon's OpenAPI).
 
-Files are written and read here; the server makes tables, changes schemas and publishes snapshots. Java's catalog can
-work on the same tables at the same time.
+Files are written and read here; the server makes tables and publishes snapshots, for Java's catalog, too.
 """
 
 from __future__ import annotations

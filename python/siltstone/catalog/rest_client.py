@@ -39,7 +39,7 @@ _MISSING, _EXISTS = 404, 409
 _HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
     401: (StorageError, " (401: not authorized)", "look at 'token', or at the keys of 'dlf.'; they may have expired"),
     403: (StorageError, " (403: forbidden)", "ask whoever keeps the catalog for the permission"),
-    404: (InvalidArgument, "", "look whether the catalog options 'uri', 'prefix' and 'warehouse' are right"),
+    404: (InvalidArgument, "", "check that the catalog options 'uri', 'prefix' and 'warehouse' are right"),
     501: (UnsupportedFeature, "", None),
 }
 #: An answer that is larger is none.
@@ -70,7 +70,7 @@ class Refusal(Exception):
             return StorageError(f"{said} ({self.status})", hint=f"{server} is overloaded: try again later")
         if self.status < 500:  # noqa: PLR2004  # what begins with 4 is the client's fault
             return unchanged(InvalidArgument(said))
-        return StorageError(f"{said} ({self.status})", hint=f"look at the log of {server}")
+        return StorageError(f"{said} ({self.status})", hint=f"see the log of {server}")
 
     @property
     def is_missing(self) -> bool:
@@ -175,7 +175,7 @@ class Client:
         what = str(error).rpartition(": ")[2] or type(error).__name__
         failed = StorageError(
             f"the catalog's server {self.server} cannot be asked: {what}",
-            hint="look whether the catalog option 'uri' is right, and whether the server is there",
+            hint="check that the catalog option 'uri' is right, and that the server is running",
         )
         raise (unchanged(failed) if self._was_not_sent(error) else failed) from None
 
@@ -191,8 +191,8 @@ class Client:
             if isinstance(parsed, dict):
                 return parsed
             raise StorageError(
-                f"{self.server} answers with something that is no JSON object",
-                hint="look whether the catalog option 'uri' names a REST catalog",
+                f"{self.server} did not answer with a JSON object",
+                hint="check that the catalog option 'uri' is the URL of a REST catalog",
             )
         said = parsed if isinstance(parsed, dict) else {"message": data[:200].decode(errors="replace")}
         kind, name = str(said.get("resourceType") or ""), str(said.get("resourceName") or "")

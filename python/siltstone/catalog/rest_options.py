@@ -51,7 +51,7 @@ def uri_of(options: Mapping[str, str]) -> str:
         text = "is missing" if "uri" not in options else "cannot be used"
         raise InvalidOption(
             f"the catalog option 'uri' {text}",
-            hint="it is the URL of the catalog's server: https://catalog.example.com; who asks is said by 'token'",
+            hint="give the server's URL, such as https://catalog.example.com; credentials go into 'token'",
             context={"option": "uri"},
         )
     return uri

@@ -63,12 +63,12 @@ def catalogs(file: pathlib.Path | None = None) -> dict[str, dict[str, str]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
         raise InvalidArgument(f"{path} cannot be read: {e}") from None
     if unknown := [key for key in parsed if key != "catalogs"]:
-        raise InvalidArgument(
-            f"{path} has the part {shown(unknown[0])}, which nobody reads", hint="write [catalogs.NAME]"
-        )
+        raise InvalidArgument(f"{path} has the unknown section {shown(unknown[0])}", hint="write [catalogs.NAME]")
     tables = parsed.get("catalogs", {})
     if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
-        raise InvalidArgument(f"{path}: what stands in 'catalogs' are tables", hint="write [catalogs.NAME]")
+        raise InvalidArgument(
+            f"{path}: 'catalogs' must hold one section for each catalog", hint="write [catalogs.NAME]"
+        )
     return {name: _options(path, name, table) for name, table in tables.items()}
 
 
@@ -100,7 +100,8 @@ def by_name(name: str, file: pathlib.Path | None = None) -> dict[str, str]:
         if path is None:
             text = f"there is no catalog {shown(name)}: there is no siltstone.toml"
             raise InvalidArgument(
-                text, hint=f"it is looked for here, in ~/.config/siltstone, or where ${CONFIG_VARIABLE} says"
+                text,
+                hint=f"it may be in the current directory, in ~/.config/siltstone, or where ${CONFIG_VARIABLE} points",
             )
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"catalogs: {', '.join(known) or 'none'}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from siltstone._core import __version__
+from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
 from siltstone.cli import exits
 from siltstone.cli.commands import (
@@ -86,25 +88,45 @@ def _output_first(args: Sequence[str]) -> list[str]:
     "-w",
     "--warehouse",
     envvar="SILTSTONE_WAREHOUSE",
-    help="Root directory of the catalog, for names such as db.table ($SILTSTONE_WAREHOUSE).",
+    help="The directory or URI that holds the databases; needed for names such as db.table. [env: SILTSTONE_WAREHOUSE]",
 )
 @click.option(
     "-C",
     "--catalog",
     envvar="SILTSTONE_CATALOG",
-    help="A catalog of siltstone.toml ($SILTSTONE_CATALOG); --warehouse goes over its warehouse.",
+    help="A catalog defined in siltstone.toml; --warehouse replaces its warehouse. [env: SILTSTONE_CATALOG]",
 )
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
-@click.option("--no-color", is_flag=True, help="Print without colours.")
+@click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="The format of the output."
+)
+@click.option("--no-color", is_flag=True, help="Print without colors.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Log one line to stderr for each commit, compaction, expiry and so on."
+)
+@click.option("--no-progress", is_flag=True, help="Show no progress bars. [env: SILTSTONE_PROGRESS=0]")
 @click.version_option(__version__, "-V", "--version", prog_name="siltstone")
 @click.pass_context
-def cli(ctx: click.Context, warehouse: str | None, catalog: str | None, output: str, no_color: bool) -> None:
-    """Apache Paimon tables without a JVM.
+def cli(
+    ctx: click.Context,
+    warehouse: str | None,
+    catalog: str | None,
+    output: str,
+    no_color: bool,
+    verbose: bool,
+    no_progress: bool,
+) -> None:
+    """Read, write, compact and maintain Apache Paimon tables, without a JVM.
 
-    A TABLE is a directory, or db.table of the catalog; db.table$branch_b names a branch.
-    Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries, 5 problems found.
+    TABLE is the directory of a table, or its name db.table in the warehouse. TABLE$branch_NAME is a branch of it, and
+    TABLE$snapshots, TABLE$files and so on are its system tables.
+
+    Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not found, 4 conflict with other commits after all retries,
+    5 fsck found problems.
     """
     ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
+    ctx.with_resource(progress(not no_progress and by_environment(default=True)))
+    if verbose:
+        ctx.with_resource(_logged())
 
 
 _MODULES = (
@@ -151,6 +173,21 @@ def main(args: Sequence[str] | None = None) -> None:
     except OSError as e:
         _print_error(e)  # our output cannot be written, for example on a full disk
         sys.exit(exits.FAILURE)
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """What is logged for information, on stderr."""
+    logger, handler = logging.getLogger("siltstone"), logging.StreamHandler()
+    handler.setFormatter(_VisibleLines())
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
 
 
 class _VisibleLines(logging.Formatter):

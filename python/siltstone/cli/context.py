@@ -29,7 +29,9 @@ class App:
         import siltstone as st
 
         if self.warehouse is None and self.name is None:
-            raise click.UsageError("give the warehouse: --warehouse DIR or $SILTSTONE_WAREHOUSE, or a --catalog NAME")
+            raise click.UsageError(
+                "a table name needs a warehouse: give --warehouse DIR, set $SILTSTONE_WAREHOUSE, or give --catalog NAME"
+            )
         return st.connect(self.warehouse, name=self.name)
 
     def table(self, name: str) -> Table:
@@ -69,6 +71,6 @@ def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done.")
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 plan_options = with_options(dry_run_option, yes_option)

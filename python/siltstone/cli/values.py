@@ -15,7 +15,7 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 def rows_of(batch: Any) -> list[dict[str, Any]]:
     """The rows; days and times that Python has no value for come as ISO texts, at any depth."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     try:
         rows: list[dict[str, Any]] = batch.to_pylist()
@@ -28,7 +28,7 @@ def rows_of(batch: Any) -> list[dict[str, Any]]:
 
 def _items(array: Any) -> list[Any]:
     """The values of an array; all of its days and times are texts when Python lacks one."""
-    import pyarrow as pa
+    from siltstone._pyarrow import pa
 
     t = array.type
     try:

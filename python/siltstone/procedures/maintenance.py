@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, number, shown
-from siltstone.errors import CommitConflict, CommitError, InvalidArgument, UnsupportedFeature
+from siltstone.errors import CommitConflict, CommitError, InvalidArgument
 from siltstone.procedures.consumers import pattern
 from siltstone.procedures.model import DONE, OPTIONS, Answer, Argument, Warehouse, done, names, procedure
 from siltstone.procedures.naming import option_map, with_options
@@ -47,11 +47,11 @@ def compact(
     """
     if compact_strategy.lower() not in ("full", "minor"):
         raise InvalidArgument(f"the compact_strategy {shown(compact_strategy)} is neither 'full' nor 'minor'")
-    _unordered(table, order_strategy, order_by)
+    order = _sort_order(order_strategy, order_by)
     partitions = partitions if partitions and partitions.strip() else None
     if partitions is not None and where is not None:
         raise InvalidArgument("sys.compact takes 'partitions' or 'where', not both")
-    chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where}
+    chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where, **order}
     if partitions is not None:
         chosen["partitions"] = partition_specs(partitions)
     if partition_idle_time is not None:
@@ -105,18 +105,16 @@ def _compacted(table: Table, report: CompactionReport) -> Answer:
     )
 
 
-def _unordered(table: Table, order_strategy: str, order_by: str | None) -> None:
-    """Refuse to sort rows while compacting."""
-    if order_strategy.lower() in ("zorder", "hilbert", "order"):
-        raise UnsupportedFeature(
-            f"sys.compact cannot cluster rows: order_strategy => {shown(order_strategy)} is not supported",
-            hint="leave out order_strategy and order_by",
-            context={"table": table.name},
-        )
-    if order_strategy.lower() != "none":
+def _sort_order(order_strategy: str, order_by: str | None) -> dict[str, Any]:
+    """Arguments of a sort compaction; none where rows stay in their order."""
+    columns = names(order_by or "")
+    if order_strategy.lower() not in ("none", "zorder", "hilbert", "order"):
         raise InvalidArgument(f"the order_strategy {shown(order_strategy)} is none of none, order, zorder, hilbert")
-    if order_by is not None and order_by.strip():
+    if columns and order_strategy.lower() == "none":
         raise InvalidArgument("sys.compact takes 'order_by' only with an order_strategy other than 'none'")
+    if not columns and order_strategy.lower() != "none":
+        raise InvalidArgument(f"sys.compact needs 'order_by' for the order_strategy {shown(order_strategy)}")
+    return {"order_by": columns, "strategy": order_strategy} if columns else {}
 
 
 def _bucket_numbers(text: str) -> set[int]:

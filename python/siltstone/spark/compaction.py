@@ -32,6 +32,8 @@ def compact(
     where: str | Expression | None = None,
     partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     idle: Duration | None = None,
+    order_by: str | Sequence[str] | None = None,
+    strategy: str | None = None,
     parallelism: int | None = None,
     commit_every: int | None = None,
 ) -> CompactionReport:
@@ -48,6 +50,8 @@ def compact(
         where: A predicate over partition columns.
         partitions: Partition specs, partial ones included; None for all.
         idle: Only partitions that have not been written for this long.
+        order_by: Sort the rows of each partition by these columns; a partition is one task.
+        strategy: ``order`` (the default), ``zorder`` or ``hilbert``.
         parallelism: Spark tasks, at least one; default as many as run at once, where the session says how many these
             are, else one a bucket. Buckets are spread over them by their bytes.
         commit_every: Commit after this many buckets, at least one; None: one commit.
@@ -64,6 +68,8 @@ def compact(
         where=where,
         partitions=partitions,
         idle=idle,
+        order_by=order_by,
+        strategy=strategy,
         commit_every=every,
         run=lambda tasks: _run(spark, tasks, at_once),
     )

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
+from siltstone._args import shown
+from siltstone._files import is_file_name
+from siltstone._pyarrow import MissingAttribute, has_pyarrow
+from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +52,9 @@ class Definition:
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema (docs/types.md: which type becomes which)."""
-        import pyarrow as pa
+        if not has_pyarrow():
+            raise MissingAttribute
+        from siltstone._pyarrow import pa
 
         return pa.schema(self._core.arrow_schema())
 
@@ -73,3 +82,25 @@ class Definition:
     def comment(self) -> str | None:
         """The table's comment."""
         return self._core.comment
+
+    def _key_rows(self, keys: Any) -> Any:
+        """Keys of an argument as rows: a dict is one key, and so is a value where the key is one column."""
+        if isinstance(keys, Mapping) and not any(isinstance(v, (list, tuple)) for v in keys.values()):
+            return [keys]
+        if isinstance(keys, (bytes, int, float, dt.date)) or (isinstance(keys, str) and not is_file_name(keys)):
+            keys = [keys]
+        is_list = isinstance(keys, (list, tuple, set, frozenset, range))
+        if is_list and not any(isinstance(k, Mapping) or dataclasses.is_dataclass(k) for k in keys):
+            return [self._key_of(value) for value in keys]
+        return keys
+
+    def _key_of(self, value: Any) -> dict[str, Any]:
+        key = self.primary_key
+        parts = value if isinstance(value, tuple) else (value,)
+        if len(parts) != len(key):
+            raise InvalidArgument(
+                f"{shown(value)} is not a key: the primary key has the columns {', '.join(key)}",
+                hint="give dicts such as " + str(dict.fromkeys(key, ...)),
+                context={"table": self.name},
+            )
+        return dict(zip(key, parts, strict=True))

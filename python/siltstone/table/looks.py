@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any
 
-from siltstone._visible import visible
+from siltstone._looks import Grid, escaped, html_of_facts, html_of_grid, rich_of
+from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
     Table = Any
@@ -29,7 +29,9 @@ def _facts(table: Table) -> list[tuple[str, str]]:
     return facts
 
 
-def _columns(table: Table) -> list[tuple[str, str, str]]:
+def _columns(table: Table) -> list[Grid]:
+    if not has_pyarrow():
+        return []
     key = {*table.primary_key}
     fields = list(table.schema)
     rows = [
@@ -38,52 +40,21 @@ def _columns(table: Table) -> list[tuple[str, str, str]]:
     ]
     if len(fields) > _COLUMNS:
         rows.append((f"... {len(fields) - _COLUMNS} more", "", ""))
-    return rows
+    return [Grid(("column", "type", ""), rows)]
 
 
-def _history(table: Table) -> list[tuple[str, str, str, str]]:
+def _history(table: Table) -> list[Grid]:
     found = table.history(_SNAPSHOTS)
-    return [(str(s.id), f"{s.time:%Y-%m-%d %H:%M:%S}", s.kind, f"{s.delta_rows:+,}") for s in found]
+    rows = [(str(s.id), f"{s.time:%Y-%m-%d %H:%M:%S}", s.kind, f"{s.delta_rows or 0:+,}") for s in found]
+    return [Grid(("snapshot", "time", "kind", "rows"), rows)] if rows else []
 
 
 def html_of_table(table: Table) -> str:
     """The table as HTML: what it is, its columns and its newest versions."""
-    facts = "".join(f"<tr><th>{_escaped(name)}</th><td>{_escaped(value)}</td></tr>" for name, value in _facts(table))
-    parts = [f"<div><strong>{_escaped(table.name)}</strong><table>{facts}</table>"]
-    parts.append(_grid(("column", "type", ""), _columns(table)))
-    if history := _history(table):
-        parts.append(_grid(("snapshot", "time", "kind", "rows"), history))
-    return "".join([*parts, "</div>"])
-
-
-def _grid(header: tuple[str, ...], rows: list[Any]) -> str:
-    head = "".join(f"<th>{_escaped(name)}</th>" for name in header)
-    lines = ("".join(f"<td>{_escaped(value)}</td>" for value in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _escaped(value: str) -> str:
-    return html.escape(visible(value))
+    grids = "".join(html_of_grid(grid) for grid in (*_columns(table), *_history(table)))
+    return f"<div><strong>{escaped(table.name)}</strong>{html_of_facts(_facts(table))}{grids}</div>"
 
 
 def rich_of_table(table: Table) -> Any:
     """The table for a terminal."""
-    from rich.console import Group
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    def grid(header: tuple[str, ...], rows: list[Any]) -> Grid:
-        made = Grid(box=None, pad_edge=False, show_header=any(header))
-        for name in header:
-            made.add_column(Text(name))
-        for row in rows:
-            made.add_row(*(Text(visible(value)) for value in row))
-        return made
-
-    history = _history(table)
-    parts: list[Any] = [Text(visible(table.name), style="bold"), grid(("", ""), _facts(table)), Text("")]
-    parts.append(grid(("column", "type", ""), _columns(table)))
-    if history:
-        parts += [Text(""), grid(("snapshot", "time", "kind", "rows"), history)]
-    return Group(*parts)
+    return rich_of(table.name, _facts(table), [*_columns(table), *_history(table)])

@@ -11,8 +11,10 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from siltstone._args import flag, names, shown
+from siltstone._args import flag, names
 from siltstone._data import arrow_stream
+from siltstone._looks import Listed, Looks
+from siltstone._operation import operation
 from siltstone._partitions import partition_list
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, col
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Looks):
     """A partition.
 
     Attributes:
@@ -44,7 +46,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class TableStats:
+class TableStats(Looks):
     """A table in figures.
 
     Attributes:
@@ -96,7 +98,7 @@ class Parts(Reading):
             >>> t.get([2, 7, 1]).to_pylist()
             [{'id': 2, 'item': 'ink'}, {'id': 1, 'item': 'pen'}]
         """
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         given = self._keys(keys)
         key = self.primary_key
@@ -111,7 +113,7 @@ class Parts(Reading):
 
     def _keys(self, keys: Any) -> pa.Table:
         """Keys of an argument, with the types of the table."""
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         key = self.primary_key
         if not key:
@@ -120,12 +122,7 @@ class Parts(Reading):
                 hint="use t.scan(filter=...)",
                 context={"table": self.name},
             )
-        if isinstance(keys, Mapping) and not any(isinstance(v, (list, tuple)) for v in keys.values()):
-            keys = [keys]
-        if isinstance(keys, (str, bytes, int, float, dt.date)):
-            keys = [keys]
-        if isinstance(keys, (list, tuple, set, frozenset, range)) and not any(isinstance(k, Mapping) for k in keys):
-            keys = [self._key_of(value) for value in keys]
+        keys = self._key_rows(keys)
         with arrow_stream(keys, self._core) as stream:
             rows = pa.table(stream)
         if missing := [name for name in key if name not in rows.column_names and rows.num_rows]:
@@ -140,18 +137,7 @@ class Parts(Reading):
         try:
             return rows.select(key).cast(schema)
         except (pa.ArrowException, ValueError) as e:
-            raise InvalidArgument(f"the keys are no values of {', '.join(key)}: {e}") from e
-
-    def _key_of(self, value: Any) -> dict[str, Any]:
-        key = self.primary_key
-        parts = value if isinstance(value, tuple) else (value,)
-        if len(parts) != len(key):
-            raise InvalidArgument(
-                f"{shown(value)} is no key: it has the columns {', '.join(key)}",
-                hint="give dicts such as " + str(dict.fromkeys(key, ...)),
-                context={"table": self.name},
-            )
-        return dict(zip(key, parts, strict=True))
+            raise InvalidArgument(f"the keys do not fit the columns {', '.join(key)}: {e}") from e
 
     def _holding(self, keys: pa.Table) -> Expression:
         """What the rows of the keys satisfy, so that others are skipped."""
@@ -171,8 +157,8 @@ class Parts(Reading):
         if not self.partition_by:
             return []
         null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
-        rows = self.inspect("partitions").to_arrow().to_pylist()
-        return [
+        rows = self.inspect("partitions").to_pylist()
+        return Listed(
             Partition(
                 _spec(row["partition"], null),
                 row["file_count"],
@@ -181,7 +167,7 @@ class Parts(Reading):
                 row["last_update_time"],
             )
             for row in rows
-        ]
+        )
 
     def drop_partitions(
         self, partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, dry_run: bool = False
@@ -205,12 +191,14 @@ class Parts(Reading):
             1
         """
         if partitions is None:
-            raise InvalidArgument("drop_partitions names the partitions to drop", hint="truncate() removes all rows")
+            raise InvalidArgument("drop_partitions() needs the partitions to drop", hint="truncate() removes all rows")
         if isinstance(partitions, Partition):
             partitions = [partitions.spec]
         elif isinstance(partitions, Sequence):
             partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
-        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
+        given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
+        with operation("drop_partitions", self._core, is_read=is_plan) as done:
+            return done(self._core.truncate(given, is_plan))
 
     def stats(self) -> TableStats:
         """The newest version in figures, from metadata alone.
@@ -239,7 +227,7 @@ class Parts(Reading):
         )
 
     def _analyzed(self) -> dict[str, dict[str, Any]]:
-        found = self.inspect("statistics", ["colstat"]).to_arrow().to_pylist()
+        found = self.inspect("statistics", ["colstat"]).to_pylist()
         text = found[-1]["colstat"] if found else None
         return json.loads(text) if text else {}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from siltstone._args import Size, Time, flag, optional_text
+from siltstone._spellings import known_as
 from siltstone.changes import Between, ChangeBatch, Start, place, read_changes
 from siltstone.inspection import inspect
 from siltstone.predicate import Expression
@@ -15,6 +17,23 @@ from siltstone.table.definition import Definition
 class Reading(Definition):
     """The methods of :class:`siltstone.Table` that read."""
 
+    def _rows(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002
+        limit: int | None = None,
+    ) -> Scan:
+        return self.scan(columns, filter, limit=limit)
+
+    @known_as(
+        where="filter=...",
+        predicate="filter=...",
+        projection="columns=...",
+        select="columns=...",
+        snapshot_id="version=...",
+        timestamp="as_of=...",
+        options="st.open_table(path, options=...), or cat.table(name, options=...)",
+    )
     def scan(  # noqa: PLR0913  # one argument for each part of a query
         self,
         columns: Sequence[str] | None = None,

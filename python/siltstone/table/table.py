@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
+from siltstone._looks import Listed
+from siltstone._operation import operation, told
 from siltstone._partitions import partition_list
-from siltstone._spellings import unknown_attribute
+from siltstone._pyarrow import has_pyarrow
+from siltstone._spellings import Hinted, known_as
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -32,7 +35,7 @@ _ALL = 2**63 - 1
 _SHOWN = 200
 
 
-class Table(Parts, Whole, Merging, Writing):
+class Table(Parts, Whole, Merging, Writing, Hinted):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
     When another process alters the table, this object keeps the columns that it was opened with: rows are written with
@@ -51,19 +54,15 @@ class Table(Parts, Whole, Merging, Writing):
 
     def __repr__(self) -> str:
         """Name, columns, keys and place."""
-        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        parts = [f"Table({self.name!r}", columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}..."]
+        parts = [f"Table({self.name!r}"]
+        if has_pyarrow():
+            columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+            parts.append(columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}...")
         if self.primary_key:
             parts.append(f"primary_key={self.primary_key}")
         if self.partition_by:
             parts.append(f"partition_by={self.partition_by}")
         return ", ".join([*parts, repr(self.path)]) + ")"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse what other libraries have under this name, and say what it is here."""
-            raise unknown_attribute(self, name)
 
     def _repr_html_(self) -> str:
         return html_of_table(self)
@@ -110,7 +109,7 @@ class Table(Parts, Whole, Merging, Writing):
     def history(self, limit: int | None = 20) -> list[Snapshot]:
         """The newest snapshots, newest first; with None all of them."""
         given = count("limit", limit)
-        return self._core.history(_ALL if given is None else given)
+        return Listed(self._core.history(_ALL if given is None else given))
 
     # ---- maintenance
 
@@ -120,11 +119,29 @@ class Table(Parts, Whole, Merging, Writing):
         *,
         full: bool = False,
         where: str | Expression | None = None,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        idle: Duration | None = None,
+        order_by: str | Sequence[str] | None = None,
+        strategy: str | None = None,
         progress: bool = False,
         commit_every: int | None = None,
     ) -> CompactionReport:
-        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
-        return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
+        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`.
+
+        Example:
+            >>> cat = st.connect(tmp)
+            >>> cat.create_database("shop")
+            >>> t = cat.create_table("shop.trips", {"x": "INT", "y": "INT"})
+            >>> t.append([{"x": 3, "y": 1}, {"x": 1, "y": 2}]).rows
+            2
+            >>> t.compact(order_by=["x", "y"], strategy="zorder").snapshot.kind
+            'COMPACT'
+            >>> t.scan(["x"]).to_pylist()
+            [{'x': 1}, {'x': 3}]
+        """
+        which: dict[str, Any] = {"where": where, "partitions": partitions, "idle": idle}
+        how: dict[str, Any] = {"full": full, "order_by": order_by, "strategy": strategy}
+        return self.maintenance.compact(plan, **which, **how, progress=progress, commit_every=commit_every)
 
     def rescale(
         self,
@@ -160,9 +177,9 @@ class Table(Parts, Whole, Merging, Writing):
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        return self._core.rescale(
-            number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
-        )
+        condition, given, is_plan = condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
+        with operation("rescale", self._core, is_read=is_plan) as done:
+            return done(self._core.rescale(number, condition, given, is_plan))
 
     def rewrite_file_index(
         self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -185,8 +202,10 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.rewrite_file_index().snapshot.kind
             'COMPACT'
         """
-        return self._core.rewrite_file_index(partition_list(partition))
+        given = partition_list(partition)
+        return told("rewrite_file_index", self._core, self._core.rewrite_file_index, given)
 
+    @known_as(retain_last="retain_max=...", num_retained="retain_max=...")
     def expire_snapshots(
         self,
         *,
@@ -207,8 +226,8 @@ class Table(Parts, Whole, Merging, Writing):
 
     def rollback(
         self,
-        *,
         version: int | str | None = None,
+        *,
         tag: str | None = None,
         as_of: Time | None = None,
         dry_run: bool = False,
@@ -240,7 +259,8 @@ class Table(Parts, Whole, Merging, Writing):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return self._core.maintenance.rollback(*place, flag("dry_run", dry_run))
+        is_plan = flag("dry_run", dry_run)
+        return told("rollback", self._core, self._core.maintenance.rollback, *place, is_plan)
 
     def files(self, *, version: int | None = None) -> list[FileEntry]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
@@ -248,7 +268,7 @@ class Table(Parts, Whole, Merging, Writing):
         Args:
             version: Snapshot id; None for the latest.
         """
-        return self._core.files(count("version", version))
+        return Listed(self._core.files(count("version", version)))
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""

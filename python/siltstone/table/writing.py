@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import Size, flag
 from siltstone._computed import new_values
 from siltstone._data import arrow_stream
+from siltstone._looks import Listed
+from siltstone._operation import operation, told
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
@@ -24,9 +26,12 @@ class Writing(Definition):
 
     def append(self, data: Any, row_kind: RowKinds | None = None) -> CommitReport:
         """Add rows as one commit; see :meth:`siltstone.write.TableWrite.write`."""
-        with self.writer() as w:
+        return self._added("append", data, row_kind)
+
+    def _added(self, name: str, data: Any, row_kind: RowKinds | None = None) -> CommitReport:
+        with operation(name, self._core, unit="rows") as done, self.writer() as w:
             w.write(data, row_kind)
-            return w.commit()
+            return done(w.commit())
 
     def upsert(self, data: Any) -> CommitReport:
         """Insert rows or replace those with the same primary key, as one commit.
@@ -36,7 +41,7 @@ class Writing(Definition):
         """
         if not self.primary_key:
             raise InvalidArgument(f"{self.name} has no primary key: use append", context={"table": self.name})
-        return self.append(data)
+        return self._added("upsert", data)
 
     def delete(self, where: str | Expression | None = None, *, keys: Any = None) -> CommitReport:
         """Delete rows, as one commit; give a condition or keys.
@@ -50,7 +55,7 @@ class Writing(Definition):
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.
-            keys: Rows with the columns of the primary key; others are ignored.
+            keys: Rows with the columns of the primary key, as for :meth:`get`; others are ignored.
 
         Returns:
             The report; ``affected_rows`` is how many rows were found.
@@ -71,9 +76,10 @@ class Writing(Definition):
         if (where is None) == (keys is None):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
-            with arrow_stream(keys, self._core) as stream:
-                return self._core.delete_keys(stream)
-        return self._core.modify(condition_of(where, "where"), {})
+            rows = self._key_rows(keys) if self.primary_key else keys
+            with operation("delete", self._core, unit="rows") as done, arrow_stream(rows, self._core) as stream:
+                return done(self._core.delete_keys(stream))
+        return told("delete", self._core, self._core.modify, condition_of(where, "where"), {})
 
     def update(self, set: Mapping[str, Any], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
@@ -111,7 +117,7 @@ class Writing(Definition):
         """
         given = new_values("set", set)
         _refuse_twice(given, self)
-        return self._core.modify(condition_of(where, "where"), given)
+        return told("update", self._core, self._core.modify, condition_of(where, "where"), given)
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
@@ -130,8 +136,8 @@ class Writing(Definition):
                 partitions.
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
-        with arrow_stream(data, self._core) as stream:
-            return self._core.overwrite(stream, spec, chosen)
+        with operation("overwrite", self._core, unit="rows") as done, arrow_stream(data, self._core) as stream:
+            return done(self._core.overwrite(stream, spec, chosen))
 
     def truncate(
         self,
@@ -148,7 +154,9 @@ class Writing(Definition):
         Raises:
             InvalidArgument: An empty list or spec, a column that is no partition column, or a value it cannot have.
         """
-        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
+        given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
+        with operation("truncate", self._core, is_read=is_plan) as done:
+            return done(self._core.truncate(given, is_plan))
 
     def writer(
         self,
@@ -215,7 +223,7 @@ class Writing(Definition):
             >>> [(f.name, f.value) for f in example_table().features()][:2]
             [('buckets', 'fixed: 1 by id'), ('merge engine', 'deduplicate')]
         """
-        return self._core.features()
+        return Listed(self._core.features())
 
     @property
     def routing_columns(self) -> list[str]:
@@ -231,7 +239,7 @@ class Writing(Definition):
         Returns:
             int32, not negative. On tables without partitions it is the bucket.
         """
-        import pyarrow as pa
+        from siltstone._pyarrow import pa
 
         with arrow_stream(data, self._core) as stream:
             return pa.array(self._core.routes(stream), pa.int32())

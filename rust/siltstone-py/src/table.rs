@@ -360,9 +360,10 @@ impl PyTable {
         filter: Option<ConditionInput>,
         partitions: Option<Vec<PartitionSpec>>,
         idle_millis: Option<i64>,
+        order: Option<(Vec<String>, String)>,
     ) -> Result<Vec<Typed<PlannedTask>>> {
         let table = self.table()?;
-        let args = CompactArgs { full, filter: filter.map(Into::into), partitions, idle_millis };
+        let args = CompactArgs { full, filter: filter.map(Into::into), partitions, idle_millis, order };
         interruptible(py, || Ok(typed(table.plan_compaction(&args)?)))
     }
 

@@ -10,9 +10,9 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-use crate::cancel;
+use crate::{Result, cancel};
 
 /// The pool and the process that it belongs to.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
@@ -32,6 +32,15 @@ pub(crate) fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         mem::forget(alone);
     }
     work()
+}
+
+/// What `work` gives for each item, in their order, or its first error; in parallel where there are several. For one alone
+/// waking another thread costs more than most work.
+pub(crate) fn try_map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Result<R> + Sync + Send) -> Result<Vec<R>> {
+    match items {
+        [] | [_] => items.iter().map(work).collect(),
+        _ => in_pool(|| items.par_iter().map(cancel::carried(work)).collect()),
+    }
 }
 
 /// Runs work on a pool, under the token of this thread. A thread with a caller does not sleep meanwhile: it asks whether

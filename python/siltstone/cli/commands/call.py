@@ -13,7 +13,9 @@ from siltstone.cli.context import App, pass_app
 @click.argument("arguments", nargs=-1, metavar="[ARGUMENT=VALUE]...")
 @pass_app
 def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
-    """Run a procedure: its name and ARGUMENT=VALUE pairs, or a whole CALL statement.
+    """Run one of Paimon's procedures.
+
+    Give its name and ARGUMENT=VALUE pairs, or a whole CALL statement.
 
     \b
     siltstone call create_tag table=shop.orders tag=v1

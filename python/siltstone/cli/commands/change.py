@@ -24,7 +24,7 @@ def _print(app: App, report: CommitReport) -> None:
 @plan_options
 @pass_app
 def delete(app: App, table: str, where: str, dry_run: bool, yes: bool) -> None:
-    """Delete the rows that satisfy a condition."""
+    """Delete the rows that satisfy a condition, as one commit."""
     t = app.table(table)
     if dry_run:
         output.record(app, {"dry_run": True, "affected_rows": t.scan(filter=where).count()})
@@ -36,11 +36,17 @@ def delete(app: App, table: str, where: str, dry_run: bool, yes: bool) -> None:
 
 @click.command()
 @table_argument
-@click.option("--set", "assignments", required=True, multiple=True, help="column=expression; may be repeated.")
-@click.option("--where", required=True, help="The rows to update.")
+@click.option(
+    "--set",
+    "assignments",
+    required=True,
+    multiple=True,
+    help='New value as column=expression, for example "amount=amount * 2". Can be repeated.',
+)
+@click.option("--where", required=True, help='The rows to update, for example "id = 3"; "true" means all.')
 @pass_app
 def update(app: App, table: str, assignments: tuple[str, ...], where: str) -> None:
-    """Give columns new values in the rows that satisfy a condition."""
+    """Update the rows that satisfy a condition, as one commit."""
     pairs = [text.partition("=") for text in assignments]
     for text, (column, equals, value) in zip(assignments, pairs, strict=True):
         if not (column.strip() and equals and value.strip()):

@@ -14,14 +14,18 @@ from siltstone.cli.context import App, pass_app, table_argument
 
 @click.command()
 @table_argument
-@click.option("--column", "columns", multiple=True, metavar='"NAME TYPE"', help="A column; may be repeated.")
-@click.option("--schema", type=click.File(encoding="utf-8"), help="All columns, as JSON (a file, or - for the input).")
-@click.option("--primary-key", "keys", multiple=True, help="Key columns, with commas between them.")
-@click.option("--partition-by", "partitions", multiple=True, help="Partition columns, with commas between them.")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="A table option; may be repeated.")
-@click.option("--comment", help="What the table is.")
-@click.option("--if-not-exists", is_flag=True, help="A table that exists stays as it is.")
-@click.option("--create-database", is_flag=True, help="Make its database, too, where there is none.")
+@click.option("--column", "columns", multiple=True, metavar='"NAME TYPE"', help="Add a column. Can be repeated.")
+@click.option(
+    "--schema",
+    type=click.File(encoding="utf-8"),
+    help="Read all columns from a JSON file, or from the standard input (-).",
+)
+@click.option("--primary-key", "keys", multiple=True, help="Key columns, separated by commas.")
+@click.option("--partition-by", "partitions", multiple=True, help="Partition columns, separated by commas.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a table option. Can be repeated.")
+@click.option("--comment", help="Comment of the table.")
+@click.option("--if-not-exists", is_flag=True, help="Do nothing if the table exists.")
+@click.option("--create-database", is_flag=True, help="Create the database if it does not exist.")
 @pass_app
 def create(
     app: App,
@@ -35,7 +39,7 @@ def create(
     if_not_exists: bool,
     create_database: bool,
 ) -> None:
-    """Make the table db.table, with columns of Paimon's SQL types.
+    """Create the table db.table.
 
     \b
     siltstone create shop.orders --create-database --column "id BIGINT" --column "amount DECIMAL(12,2)" --primary-key id
@@ -45,7 +49,7 @@ def create(
     a table with a key has dynamic buckets.
     """  # noqa: D301  # click takes the character, not its escape
     if (schema is None) == (not columns):
-        raise click.UsageError("give the columns: --column, or --schema")
+        raise click.UsageError("give the columns, by --column or by --schema")
     catalog = app.catalog()
     database, dot, _ = table.partition(".")
     if create_database and dot:
@@ -88,7 +92,7 @@ def _read(schema: IO[str]) -> Any:
     try:
         return json.load(schema, object_pairs_hook=once)
     except ValueError as e:
-        raise click.UsageError(f"--schema is no JSON: {e}") from e
+        raise click.UsageError(f"--schema is not JSON: {e}") from e
 
 
 def _names(option: str, given: Iterable[str]) -> list[str]:

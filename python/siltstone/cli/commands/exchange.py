@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._operation import operation
 from siltstone.cli import output
 from siltstone.cli.commands.read import query_options, scan_of
 from siltstone.cli.context import App, pass_app, table_argument
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _FORMATS = ["csv", "json", "parquet", "orc", "arrow"]
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-format_option = click.option("--format", "kind", type=click.Choice(_FORMATS), help="What the input (-) holds.")
+format_option = click.option(
+    "--format", "kind", type=click.Choice(_FORMATS), help="Format of the standard input (FILE is -)."
+)
 
 
 @contextlib.contextmanager
@@ -32,7 +35,7 @@ def _named(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
         yield list(files)
         return
     if kind is None or len(files) > 1:
-        raise click.UsageError("- is the input alone, and needs --format")
+        raise click.UsageError("- (the standard input) must be the only FILE, and needs --format")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"input.{kind}"
         with path.open("wb") as copy, click.open_file("-", "rb") as source:
@@ -46,16 +49,16 @@ def _write(app: App, t: Table, files: list[str], mode: str) -> None:
     if mode == "overwrite":
         if len(files) > 1:
             raise click.UsageError(
-                "--mode overwrite takes one file, or a pattern in quotes: each would replace the last"
+                "--mode overwrite takes one FILE, or a pattern in quotes: each one would replace the last"
             )
         reports.append(t.overwrite(files[0]))
     else:
         if mode == "upsert" and not t.primary_key:
             raise InvalidArgument(f"{t.name} has no primary key: use --mode append")
-        with t.writer() as w:
+        with operation("write", t.name, unit="rows") as done, t.writer() as w:
             for name in files:
                 w.write(name)
-            reports.append(w.commit())
+            reports.append(done(w.commit()))
     (report,) = reports
     snapshots = [s.id for s in report.snapshots]
     output.record(app, {"rows": report.rows, "files": report.files, "snapshots": snapshots, "notes": report.notes})
@@ -74,7 +77,11 @@ def _write(app: App, t: Table, files: list[str], mode: str) -> None:
 )
 @pass_app
 def write(app: App, table: str, files: tuple[str, ...], kind: str | None, mode: str) -> None:
-    """Write the rows of files into a table, as one commit: Parquet, ORC, Arrow, CSV, JSON; - is the input."""
+    """Write files into a table, as one commit.
+
+    A FILE ends with .parquet, .orc, .arrow, .csv or .json, or is - for the standard input. A pattern such as
+    'day=*/*.parquet' names several; put it in quotes.
+    """
     with _named(files, kind) as named:
         _write(app, app.table(table), named, mode)
 
@@ -90,9 +97,9 @@ def _columns(option: str, given: tuple[str, ...]) -> list[str]:
 @table_argument
 @files_argument
 @format_option
-@click.option("--primary-key", "keys", multiple=True, help="Key columns, with commas between them.")
-@click.option("--partition-by", "partitions", multiple=True, help="Partition columns, with commas between them.")
-@click.option("--create-database", is_flag=True, help="Make its database, too, where there is none.")
+@click.option("--primary-key", "keys", multiple=True, help="Key columns, separated by commas.")
+@click.option("--partition-by", "partitions", multiple=True, help="Partition columns, separated by commas.")
+@click.option("--create-database", is_flag=True, help="Create the database if it does not exist.")
 @pass_app
 def import_(
     app: App,
@@ -103,7 +110,10 @@ def import_(
     partitions: tuple[str, ...],
     create_database: bool,
 ) -> None:
-    """Make the table db.table with the columns of files, and write their rows into it."""
+    """Create a table from files, and write their rows into it.
+
+    The table, db.table, gets the columns of the first FILE.
+    """
     from siltstone._files import file_schema
 
     catalog = app.catalog()
@@ -123,31 +133,36 @@ def import_(
 @click.command()
 @table_argument
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("-s", "--select", help="Columns, separated by commas.")
-@click.option("-n", "--limit", type=click.IntRange(min=0), default=0, help="Rows at most; 0 for all.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("-s", "--select", help="Columns to export, separated by commas.")
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=0, help="Maximum number of rows; 0 means all.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 @query_options
 @pass_app
 def export(app: App, /, table: str, file: str, select: str | None, limit: int, force: bool, **query: Any) -> None:
-    """Write rows into a file: .parquet, .arrow, .csv, .json (an object a line)."""
+    """Write rows into a file.
+
+    The name of FILE says its format: .parquet, .arrow, .csv or .json (one object per line).
+    """
     path = pathlib.Path(file)
     if path.exists() and not force:
-        raise click.UsageError(f"{file} is there: --force writes over it")
+        raise click.UsageError(f"{file} exists: --force overwrites it")
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = scan_of(app, table, columns, limit or None, query)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        rows = _export(scan, partial, path.suffix.lower())
+        with operation("export", table, unit="rows", is_read=True) as done:
+            rows = done(_export(scan, partial, path.suffix.lower(), done.advance))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     output.record(app, {"file": str(path), "rows": rows, "bytes": path.stat().st_size})
 
 
-def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
-    import pyarrow as pa
+def _export(scan: Any, path: pathlib.Path, suffix: str, advance: Callable[[int], None]) -> int:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
+
+    from siltstone._pyarrow import pa
 
     schema, rows = pa.schema(scan), 0
     if suffix in {".json", ".jsonl", ".ndjson"}:
@@ -156,6 +171,7 @@ def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
         with path.open("w", encoding="utf-8") as lines:
             for batch in scan.to_batches():
                 rows += batch.num_rows
+                advance(batch.num_rows)
                 lines.writelines(f"{output.json_text(row)}\n" for row in rows_of(batch))
         return rows
     makers = {
@@ -164,10 +180,13 @@ def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
         ".arrow": lambda: pa.ipc.new_file(str(path), schema),
     }
     if suffix not in makers:
-        raise click.UsageError(f"what is written is told by the name: it ends with {', '.join([*makers, '.json'])}")
+        raise click.UsageError(
+            f"the name of the file says its format: it must end with {', '.join([*makers, '.json'])}"
+        )
     with makers[suffix]() as writer:
         for batch in scan.to_batches():
             rows += batch.num_rows
+            advance(batch.num_rows)
             writer.write_batch(batch)
     return rows
 

@@ -16,7 +16,7 @@ from siltstone.cli.context import App, pass_app, plan_options, table_argument
 @table_argument
 @pass_app
 def partitions(app: App, table: str) -> None:
-    """List the partitions of a table with their files, rows and bytes."""
+    """List partitions with their files, rows and bytes."""
     found = app.table(table).partitions()
     rows = [{**p.spec, "files": p.files, "rows": p.rows, "bytes": p.bytes, "last_update": p.last_update} for p in found]
     output.rows(app, rows, null="NULL")
@@ -28,7 +28,10 @@ def partitions(app: App, table: str) -> None:
 @plan_options
 @pass_app
 def drop_partition(app: App, table: str, specs: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Remove partitions with all their rows: drop-partition shop.orders dt=2026-11-20."""
+    """Drop partitions with all their rows.
+
+    For example: siltstone drop-partition shop.orders dt=2026-11-20
+    """
     t = app.table(table)
     given = [_spec(text) for text in specs]
     plan = t.drop_partitions(given, dry_run=True)
@@ -54,11 +57,11 @@ def _spec(text: str) -> dict[str, str]:
 
 @click.command()
 @table_argument
-@click.option("-s", "--select", help="Columns, separated by commas.")
+@click.option("-s", "--select", help="Columns to return, separated by commas.")
 @query_options
 @pass_app
 def explain(app: App, /, table: str, select: str | None, **query: Any) -> None:
-    """Say what a query would read: the snapshot, files kept and skipped, splits."""
+    """Print what a query would read: snapshot, files, splits."""
     columns = [c.strip() for c in select.split(",")] if select else None
     text = scan_of(app, table, columns, None, query).explain()
     if app.output == "json":
@@ -69,12 +72,12 @@ def explain(app: App, /, table: str, select: str | None, **query: Any) -> None:
 
 @click.command()
 @table_argument
-@click.option("--full", is_flag=True, help="Merge every bucket into one run.")
-@click.option("--where", help="Only partitions that satisfy this predicate.")
-@click.option("--idle", help="Only partitions not written for this long, for example '1 d'.")
+@click.option("--full", is_flag=True, help="Merge all files of each bucket, not only those that are due.")
+@click.option("--where", help="Only partitions that satisfy this condition, for example \"dt < '2026-11-01'\".")
+@click.option("--idle", help="Only partitions that were not written to for this long, for example '1 d' or '6 h'.")
 @pass_app
 def plan(app: App, table: str, full: bool, where: str | None, idle: str | None) -> None:
-    """Say what a compaction would do."""
+    """Print what a compaction would do."""
     found = app.table(table).maintenance.plan_compaction(full=full, where=where, idle=idle)
     fields = ["partition", "bucket", "files", "rows", "bytes"]
     output.rows(app, [{f: getattr(task, f) for f in fields} for task in found.tasks], fields)

@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 def query_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which rows of which version."""
     for option in (
-        click.option("--as-of", help="The version at this time (ISO, or epoch milliseconds)."),
-        click.option("--tag", help="The version that this tag keeps."),
-        click.option("--version", help="Snapshot id or tag name."),
-        click.option("--between", metavar="START,END", help="Changes after a snapshot or tag up to another."),
+        click.option("--as-of", help="Read the version of this time: ISO 8601, or epoch milliseconds."),
+        click.option("--tag", help="Read the version that this tag names."),
+        click.option("--version", help="Read this version: a tag name or a snapshot id."),
         click.option(
-            "--mode", type=click.Choice(["auto", "delta", "changelog", "diff"]), help="How to read --between."
+            "--between", metavar="START,END", help="Read what changed after START up to END: snapshot ids or tags."
         ),
-        click.option("--where", help="Predicate, for example \"dt = '2026-11-20' AND amount > 10\"."),
+        click.option(
+            "--mode",
+            type=click.Choice(["auto", "delta", "changelog", "diff"]),
+            help="How --between finds changes: files of commits (delta), the changelog, or both versions (diff).",
+        ),
+        click.option(
+            "--where", help="Only rows that satisfy this condition, for example \"dt = '2026-11-20' AND amount > 10\"."
+        ),
     ):
         command = option(command)
     return command
@@ -58,14 +64,19 @@ def _between(text: str | None) -> tuple[str, str] | None:
 
 @click.command()
 @table_argument
-@click.option("-s", "--select", help="Columns, separated by commas.")
+@click.option("-s", "--select", help="Columns to return, separated by commas.")
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Rows at most; 0 for all."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Maximum number of rows; 0 means all.",
 )
 @query_options
 @pass_app
 def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -> None:
-    """Print rows."""
+    """Print the rows of a table."""
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = scan_of(app, table, columns, limit or None, query)
     items = (row for batch in scan.to_batches() for row in rows_of(batch))
@@ -77,7 +88,7 @@ def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -
 @query_options
 @pass_app
 def count(app: App, /, table: str, **query: Any) -> None:
-    """Count rows."""
+    """Count the rows of a table."""
     n = scan_of(app, table, None, None, query).count()
     if app.output == "json":
         output.record(app, {"count": n})
@@ -87,11 +98,14 @@ def count(app: App, /, table: str, **query: Any) -> None:
 
 @click.command()
 @table_argument
-@click.option("--start", help="First snapshot: an id, a tag, a time, or full. Default the earliest, or the consumer's.")
-@click.option("--end", help="Last snapshot: an id, a tag, or a time. Default the latest.")
-@click.option("--consumer", help="Go on where this consumer stopped, and remember how far it came.")
-@click.option("--follow", is_flag=True, help="Wait for new snapshots.")
-@click.option("--where", help="Predicate over the table's columns.")
+@click.option(
+    "--start",
+    help="First snapshot: an id, a tag, a time, or 'full' to begin with all rows. [default: the earliest]",
+)
+@click.option("--end", help="Last snapshot: an id, a tag, or a time. [default: the latest]")
+@click.option("--consumer", help="Continue where this consumer stopped, and remember its new position.")
+@click.option("--follow", is_flag=True, help="Do not stop at the end, but wait for new snapshots.")
+@click.option("--where", help="Only rows that satisfy this condition.")
 @pass_app
 def changes(  # one argument an option
     app: App,
@@ -102,7 +116,7 @@ def changes(  # one argument an option
     follow: bool,
     where: str | None,
 ) -> None:
-    """Print what each snapshot brought.
+    """Print the changes that each snapshot made.
 
     Its id is the column snapshot; _snapshot in a table that has a column of that name.
     """

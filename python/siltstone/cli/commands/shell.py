@@ -10,7 +10,10 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands: eval "$(siltstone completion bash)"."""
+    """Print the completion script for a shell.
+
+    For example: eval "$(siltstone completion bash)"
+    """
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"there is no completion for {shell}")
@@ -21,7 +24,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 @click.argument("verbs", nargs=-1)
 @click.pass_context
 def help_(ctx: click.Context, verbs: tuple[str, ...]) -> None:
-    """Print what a command does: help tag create."""
+    """Print the help of a command, for example of `tag create`."""
     root = ctx.find_root()
     command: click.Command = root.command
     for verb in verbs:

@@ -77,7 +77,12 @@ def _levels(t: Table) -> list[dict[str, int]]:
 @click.command()
 @table_argument
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many, newest first."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Maximum number of snapshots, newest first.",
 )
 @pass_app
 def history(app: App, table: str, limit: int) -> None:
@@ -90,10 +95,10 @@ def history(app: App, table: str, limit: int) -> None:
 
 @click.command()
 @table_argument
-@click.option("--version", type=int, help="Snapshot id; default the latest.")
+@click.option("--version", type=int, help="Snapshot id. [default: the latest]")
 @pass_app
 def files(app: App, table: str, version: int | None) -> None:
-    """List the live data files."""
+    """List the data files of a snapshot."""
     columns = ["partition", "bucket", "level", "name", "rows", "bytes", "min_key", "max_key"]
     output.rows(app, app.table(table).files(version=version), columns)
 
@@ -102,7 +107,7 @@ def files(app: App, table: str, version: int | None) -> None:
 @table_argument
 @pass_app
 def doctor(app: App, table: str) -> None:
-    """List what of Paimon a table uses, and what of it is read and written."""
+    """List the features that a table uses, and their support."""
     from siltstone.report import as_dict
 
     output.rows(app, [as_dict(f) for f in app.table(table).features()], ["name", "value", "support", "reason"])

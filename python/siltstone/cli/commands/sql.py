@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.argument("query")
 @pass_app
 def sql(app: App, query: str) -> None:
-    """Run a query over the tables db.table of the catalog, with DuckDB (pip install 'siltstone[duckdb]').
+    """Run a SQL query over the tables of the catalog.
+
+    Tables are named db.table. DuckDB runs the query: pip install 'siltstone[duckdb]'.
 
     Columns and conditions are pushed into the tables. Statements that change something are refused.
     """
@@ -43,9 +45,9 @@ def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     tree = json.loads(text)
     if tree.get("error"):
-        raise click.UsageError(f"one query is run: {visible(str(tree.get('error_message')))}")
+        raise click.UsageError(f"this cannot be run as a query: {visible(str(tree.get('error_message')))}")
     if len(tree["statements"]) != 1:
-        raise click.UsageError("one query is run, not several")
+        raise click.UsageError("give one query, not several")
     return set(_named(tree))
 
 

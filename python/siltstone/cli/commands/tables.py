@@ -13,13 +13,13 @@ from siltstone.cli.context import App, pass_app, table_argument, yes_option
 
 @click.command()
 @table_argument
-@click.option("--rename-column", "renamed", multiple=True, metavar="OLD=NEW", help="Give a column another name.")
-@click.option("--add-column", "added", multiple=True, metavar='"NAME TYPE"', help="Add a column behind the others.")
-@click.option("--set-type", "typed", multiple=True, metavar='"NAME TYPE"', help="Give a column another type.")
-@click.option("--drop-column", "dropped", multiple=True, metavar="NAME", help="Drop a column with its values.")
+@click.option("--rename-column", "renamed", multiple=True, metavar="OLD=NEW", help="Rename a column.")
+@click.option("--add-column", "added", multiple=True, metavar='"NAME TYPE"', help="Add a column after the last one.")
+@click.option("--set-type", "typed", multiple=True, metavar='"NAME TYPE"', help="Change the type of a column.")
+@click.option("--drop-column", "dropped", multiple=True, metavar="NAME", help="Drop a column and its values.")
 @click.option("--set", "options", multiple=True, metavar="KEY=VALUE", help="Set a table option.")
 @click.option("--unset", "removed", multiple=True, metavar="KEY", help="Remove a table option.")
-@click.option("--comment", help="What the table is.")
+@click.option("--comment", help="Comment of the table.")
 @yes_option
 @pass_app
 def alter(
@@ -34,7 +34,10 @@ def alter(
     comment: str | None,
     yes: bool,
 ) -> None:
-    """Change the definition of a table, in the order of the options below. Each may be repeated."""
+    """Change the columns, options or comment of a table.
+
+    Changes are made in the order of the options below, as one new schema. All but --comment can be repeated.
+    """
     t = app.table(table)
     change = t.alter()
     steps: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
@@ -47,7 +50,7 @@ def alter(
         *[(change.set_table_comment, (text,)) for text in (comment,) if text is not None],
     ]
     if not steps:
-        raise click.UsageError("say what is to change, for example --add-column 'note STRING'")
+        raise click.UsageError("say what to change, for example --add-column 'note STRING'")
     if dropped and not yes:
         click.confirm(f"drop {', '.join(dropped)} of {t.name} with all values?", abort=True, err=True)
     for step, given in steps:
@@ -73,11 +76,14 @@ def _typed(option: str, text: str) -> tuple[str, str]:
 
 @click.command()
 @table_argument
-@click.option("--if-exists", is_flag=True, help="A table that is not there is fine.")
+@click.option("--if-exists", is_flag=True, help="Do nothing if the table does not exist.")
 @yes_option
 @pass_app
 def drop(app: App, table: str, if_exists: bool, yes: bool) -> None:
-    """Drop the table db.table with all its files, or with a trailing dot (db.) an empty database."""
+    """Drop a table with all its files.
+
+    TABLE is db.table. With a trailing dot (db.) an empty database is dropped.
+    """
     catalog = app.catalog()
     if table.endswith("."):
         catalog.drop_database(table[:-1], if_exists=if_exists)
@@ -94,7 +100,7 @@ def drop(app: App, table: str, if_exists: bool, yes: bool) -> None:
 @click.argument("target")
 @pass_app
 def rename(app: App, source: str, target: str) -> None:
-    """Give the table SOURCE (db.table) the name TARGET (db.table)."""
+    """Rename a table: SOURCE and TARGET are db.table."""
     app.catalog().rename_table(source, target)
     output.record(app, {"table": target})
 

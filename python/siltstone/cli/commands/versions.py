@@ -34,7 +34,7 @@ def _tag(tag: Tag) -> dict[str, Any]:
 
 @click.group()
 def tag() -> None:
-    """Named snapshots."""
+    """Manage tags: named snapshots that do not expire."""
 
 
 def _create(app: App, /, table: str, name: str, **how: Any) -> None:
@@ -47,18 +47,22 @@ def _delete(app: App, table: str, name: str, *, dry_run: bool, yes: bool) -> Non
 
 
 _source = with_options(
-    click.option("--version", help="Snapshot id or tag; default the latest snapshot."),
-    click.option("--as-of", help="The newest snapshot at or before this time."),
+    click.option("--version", help="Snapshot id, or another tag. [default: the latest snapshot]"),
+    click.option("--as-of", help="The newest snapshot at or before this time, for example 2026-11-20T08:00."),
     click.option("--retain", help="Delete the tag after this long, for example '30 d'."),
 )
-_numeric = click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id.")
-_new = with_options(_source, click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."), _numeric)
-_version = click.option("--version", "--snapshot", help="Snapshot id or tag; default the latest snapshot.")
+_numeric = click.option(
+    "--allow-numeric", is_flag=True, help="Allow a name of digits only, which looks like a snapshot id."
+)
+_new = with_options(
+    _source, click.option("--if-not-exists", is_flag=True, help="Do nothing if the tag exists."), _numeric
+)
+_version = click.option("--version", "--snapshot", help="Snapshot id, or another tag. [default: the latest snapshot]")
 _java_new = with_options(
     _version,
-    click.option("--as-of", help="The newest snapshot at or before this time."),
+    click.option("--as-of", help="The newest snapshot at or before this time, for example 2026-11-20T08:00."),
     click.option("--retain", "--time_retained", help="Delete the tag after this long, for example '30 d'."),
-    click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."),
+    click.option("--if-not-exists", is_flag=True, help="Do nothing if the tag exists."),
     _numeric,
 )
 
@@ -107,7 +111,7 @@ _two = with_options(table_argument, click.argument("source"), click.argument("ta
 @_new
 @pass_app
 def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
-    """Give a snapshot a name."""
+    """Create a tag."""
     _create(app, table, name, **how)
 
 
@@ -116,7 +120,10 @@ def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
 @pass_app
 @_named
 def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
-    """Give a snapshot a name (the same as `tag create`), with the arguments of Java's action create_tag."""
+    """Create a tag; arguments are named as in Java.
+
+    The same as `tag create`, with the arguments of Java's action create_tag.
+    """
     _create(app, table, name, **how)
 
 
@@ -125,7 +132,7 @@ def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
 @_source
 @pass_app
 def tag_replace(app: App, /, table: str, name: str, **how: Any) -> None:
-    """Let an existing tag name another snapshot."""
+    """Move an existing tag to another snapshot."""
     output.record(app, _tag(app.table(table).tags.replace(name, **how)))
 
 
@@ -151,7 +158,7 @@ def tag_show(app: App, table: str, name: str) -> None:
 @_numeric
 @pass_app
 def tag_rename(app: App, table: str, source: str, target: str, allow_numeric: bool) -> None:
-    """Give a tag another name."""
+    """Rename a tag."""
     tags = app.table(table).tags
     tags.rename(source, target, allow_numeric=allow_numeric)
     output.record(app, _tag(tags.get(target)))
@@ -162,7 +169,7 @@ def tag_rename(app: App, table: str, source: str, target: str, allow_numeric: bo
 @plan_options
 @pass_app
 def tag_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Delete a tag and the files that nothing else needs."""
+    """Delete a tag, and the files that only it needs."""
     _delete(app, table, name, dry_run=dry_run, yes=yes)
 
 
@@ -171,7 +178,10 @@ def tag_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> Non
 @pass_app
 @_named
 def delete_tag(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Delete a tag (the same as `tag delete`), with the arguments of Java's action delete_tag."""
+    """Delete a tag; arguments are named as in Java.
+
+    The same as `tag delete`, with the arguments of Java's action delete_tag.
+    """
     _delete(app, table, name, dry_run=dry_run, yes=yes)
 
 
@@ -183,26 +193,28 @@ def expire_tags(app: App, table: str, older_than: str | None, *, dry_run: bool, 
 
 @tag.command("expire")
 @table_argument
-@click.option("--older-than", help="Also tags older than this: a duration such as '7 d', or a time.")
+@click.option(
+    "--older-than", help="Also tags older than this, whatever their retention: a duration such as '7 d', or a time."
+)
 @plan_options
 @pass_app
 def tag_expire(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:
-    """Delete tags whose retention is over."""
+    """Delete the tags whose retention time is over."""
     expire_tags(app, table, older_than, dry_run=dry_run, yes=yes)
 
 
 @click.group()
 def branch() -> None:
-    """Versions of their own beside main."""
+    """Manage branches: separate lines of versions."""
 
 
 @branch.command("create")
 @_one
-@click.option("--tag", help="The tag of main that it starts from.")
-@click.option("--version", help="The snapshot of main that it starts from, or 'latest'; default an empty branch.")
+@click.option("--tag", help="Start from this tag of main.")
+@click.option("--version", help="Start from this snapshot of main, or from 'latest'. [default: an empty branch]")
 @pass_app
 def branch_create(app: App, table: str, name: str, tag: str | None, version: str | None) -> None:
-    """Make a branch."""
+    """Create a branch."""
     app.table(table).branches.create(name, tag=tag, version=version)
     output.record(app, {"branch": name})
 
@@ -211,7 +223,7 @@ def branch_create(app: App, table: str, name: str, tag: str | None, version: str
 @table_argument
 @pass_app
 def branch_list(app: App, table: str) -> None:
-    """List the branches beside main."""
+    """List the branches."""
     output.rows(app, [{"name": b.name, "time": b.time} for b in app.table(table).branches.list()], ["name", "time"])
 
 
@@ -219,7 +231,7 @@ def branch_list(app: App, table: str) -> None:
 @_two
 @pass_app
 def branch_rename(app: App, table: str, source: str, target: str) -> None:
-    """Give a branch another name."""
+    """Rename a branch."""
     app.table(table).branches.rename(source, target)
     output.record(app, {"branch": target})
 
@@ -239,18 +251,24 @@ def branch_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> 
 @plan_options
 @pass_app
 def branch_fast_forward(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Make main what the branch is."""
+    """Replace main by a branch.
+
+    The snapshots and tags that main has got since the branch began are removed.
+    """
     branches = app.table(table).branches
     carry_out(app, lambda dry: branches.fast_forward(name, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
 @click.command()
 @table_argument
-@click.option("--to", "target", required=True, help="A tag, a snapshot id, or a time.")
+@click.option("--to", "target", required=True, help="The version to return to: a tag, a snapshot id, or a time.")
 @plan_options
 @pass_app
 def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> None:
-    """Make a version the latest one: everything later is removed."""
+    """Return to an earlier version, and remove all later ones.
+
+    Data files of the removed versions stay until `clean orphans` deletes them.
+    """
     t = app.table(table)
     where: dict[str, Any]
     if t.tags.exists(target):

@@ -18,5 +18,5 @@ pub use bucketed::BucketQueue;
 pub use deletion_maintainer::AppendVectors;
 pub use evolution::{pack_row_groups, rewrite_row_groups};
 pub use pack::{PackRules, VectorPlaces, pack_small_files, pack_with_vectors};
-pub use rewrite::rewrite;
+pub use rewrite::{read_rows, rewrite};
 pub use writer::{AppendSettings, AppendWriter};

@@ -41,7 +41,7 @@ pub fn rewrite(
     let copied = if threads > 1 {
         copy_in_parallel(ctx, bucket, &files, deletions, &mut writer)
     } else {
-        read_all(ctx, bucket, &files, deletions, &mut |batch| writer.write(&batch))
+        read_rows(ctx, bucket, &files, deletions, &mut |batch| writer.write(&batch))
     };
     match copied {
         Ok(()) => writer.finish(),
@@ -65,7 +65,7 @@ fn copy_in_parallel(
         let read = move || {
             let stopped = || Error::new(ErrorKind::Cancelled, "the writer stopped");
             let mut send = |batch| sender.send(Ok(batch)).map_err(|_| stopped());
-            let result = read_all(ctx, bucket, files, deletions, &mut send);
+            let result = read_rows(ctx, bucket, files, deletions, &mut send);
             if let Err(error) = result {
                 // nobody listens any more when the writer failed first
                 drop(sender.send(Err(error)));
@@ -79,7 +79,8 @@ fn copy_in_parallel(
     })
 }
 
-fn read_all(
+/// Gives the rows of files, one after another, without those that `deletions` deletes: all columns of `ctx`.
+pub fn read_rows(
     ctx: &TableContext,
     bucket: &BucketId,
     files: &[DataFileMeta],

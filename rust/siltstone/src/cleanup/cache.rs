@@ -5,8 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rayon::prelude::*;
-
 use crate::{
     cancel,
     error::{ErrorKind, Result},
@@ -14,7 +12,7 @@ use crate::{
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, live_refs},
     snapshot::{NamedList, Snapshot},
     stats::SimpleStats,
-    threads::in_pool,
+    threads::try_map,
 };
 
 type Entries = Arc<Vec<ManifestEntry>>;
@@ -45,7 +43,7 @@ impl ManifestCache {
 
     /// Entries of manifests, in their order, remembered.
     pub fn entries(&self, manifests: &[ManifestFileMeta]) -> Result<Vec<Entries>> {
-        in_pool(|| manifests.par_iter().map(cancel::carried(|manifest| self.of(manifest))).collect())
+        try_map(manifests, |manifest| self.of(manifest))
     }
 
     /// Entries of a manifest list, not remembered; a list or manifest that is gone has none.

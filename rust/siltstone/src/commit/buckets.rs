@@ -16,6 +16,7 @@
 use std::{
     cell::OnceCell,
     collections::{HashMap, HashSet},
+    sync::Arc,
 };
 
 use super::merge::PartitionBounds;
@@ -32,14 +33,20 @@ use crate::{
 
 /// The manifests of the version that a try builds on, oldest first; its lists are read when they are first asked for.
 #[derive(Debug, Default)]
-pub(super) struct BaseManifests(OnceCell<Vec<ManifestFileMeta>>);
+pub(super) struct BaseManifests(OnceCell<Arc<Vec<ManifestFileMeta>>>);
 
 impl BaseManifests {
+    /// Those of a version that this handle has committed itself.
+    pub(super) fn remembered(ctx: &TableContext, latest: Option<&Snapshot>) -> Self {
+        let own = latest.and_then(|latest| ctx.remembered.manifests_of(latest));
+        Self(own.map(OnceCell::from).unwrap_or_default())
+    }
+
     pub(super) fn of(&self, store: &ManifestStore, latest: &Snapshot) -> Result<&[ManifestFileMeta]> {
         if let Some(read) = self.0.get() {
             return Ok(read);
         }
-        let read = store.read_lists(latest)?;
+        let read = Arc::new(store.read_lists(latest)?);
         Ok(self.0.get_or_init(|| read))
     }
 }

@@ -6,13 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-
 use crate::{
     error::Result,
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry},
-    threads::in_pool,
+    threads::try_map,
 };
 
 /// Makes the names of all added files durable.
@@ -32,7 +30,7 @@ pub(super) fn sync_names<'a>(
         add_with_parents(&mut directories, ctx, &ctx.paths.index_file_of(entry)?);
     }
     let directories: Vec<String> = directories.into_iter().collect();
-    in_pool(|| directories.par_iter().try_for_each(|directory| ctx.fs.sync_dir(directory)))
+    try_map(&directories, |directory| ctx.fs.sync_dir(directory)).map(drop)
 }
 
 /// The directory of a file and those above it, up to the table; outside of the table the directory alone.

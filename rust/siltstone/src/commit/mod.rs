@@ -10,6 +10,7 @@
 
 mod abort;
 mod assigned;
+mod begun;
 mod buckets;
 mod changes;
 mod columns;
@@ -62,6 +63,7 @@ pub use place::{check_place, explain_by_place, is_of_another, replaced};
 
 use self::{
     abort::{Made, Strays, Unused},
+    begun::Begun,
     changes::{Collected, FileChanges},
     identifier::Identifier,
     overwrite::Partitions,
@@ -90,6 +92,7 @@ pub struct TableCommit {
     clock: ClockRef,
     history: Mutex<UserHistory>,
     doubts: Mutex<Vec<UnknownOutcome>>,
+    begun: Mutex<Begun>,
 }
 
 /// Whether an explicit identifier is there already.
@@ -122,6 +125,7 @@ impl TableCommit {
             clock: system_clock(),
             history: Mutex::new(history),
             doubts: Mutex::default(),
+            begun: Mutex::default(),
         }
     }
 

@@ -133,7 +133,7 @@ impl TableCommit {
         if self.ctx.options.sync {
             self.ctx.fs.sync_dir(&self.ctx.paths.snapshot_dir(&self.ctx.branch))?;
         }
-        self.hint(own.id);
+        self.hint(own.id, false);
         Ok(())
     }
 }

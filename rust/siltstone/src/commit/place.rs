@@ -51,6 +51,16 @@ pub fn check_place(ctx: &TableContext) -> Result<()> {
     check_place_of(ctx, Fixed::Unknown)
 }
 
+/// [`check_place`]; the number of the newest schema, where it is the writer's own.
+pub(super) fn newest_in_place(ctx: &TableContext) -> Result<Option<i64>> {
+    check_place_of(ctx, Fixed::Known)?;
+    let newest = schemas(ctx).ids()?.last().copied();
+    if newest == Some(ctx.schema.id) {
+        return Ok(newest);
+    }
+    check_place_of(ctx, Fixed::Unknown).map(|()| None)
+}
+
 /// Why what is read under the name of `ctx` is another table's or branch's, or none's; `None`: it is the one that was opened.
 pub fn replaced(ctx: &TableContext) -> Result<Option<Error>> {
     let (found, what) = (look(ctx)?, what(ctx));

@@ -88,6 +88,15 @@ pub(super) struct Tries {
 }
 
 impl Tries {
+    /// Whether nothing was tried or looked for before.
+    pub(super) fn is_first(&self) -> bool {
+        self.attempts.is_empty()
+            && !self.in_doubt
+            && !self.overlaps
+            && self.looked_up_to.is_none()
+            && self.base.is_none()
+    }
+
     fn doubt(&mut self, attempt: Attempt) {
         self.taken_back = false;
         self.attempts.push(attempt);
@@ -152,7 +161,10 @@ impl TableCommit {
         loop {
             let tried = self.try_once(request, &store, &mut tries).map_err(|error| self.explained(error, &tries));
             let failed = match tried {
-                Ok(CommitStep::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
+                Ok(CommitStep::Done(snapshot)) => {
+                    self.ctx.remembered.set_contended(retry.attempts() > 1);
+                    return Ok(published(Some(*snapshot), &retry));
+                }
                 Ok(CommitStep::Theirs) => {
                     if !tries.in_doubt {
                         tries.delta.delete(&store);
@@ -185,7 +197,8 @@ impl TableCommit {
     }
 
     fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<CommitStep> {
-        let (mut removals, mut latest) = self.snapshots.latest_with_removals()?;
+        let begun = self.line_begun(request, tries);
+        let (mut removals, mut latest) = begun.map_or_else(|| self.snapshots.latest_with_removals(), Ok)?;
         if SnapshotManager::fence_is_void(&removals, latest.as_ref()) {
             self.snapshots.settle(&upkeep_lock(&self.ctx)?)?;
             (removals, latest) = self.snapshots.latest_with_removals()?;
@@ -212,7 +225,7 @@ impl TableCommit {
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));
         tries.base = latest.map(RemovedSnapshot::from);
         let identifier = self.identifier(request.identifier, &removals, latest)?;
-        let manifests = &BaseManifests::default();
+        let manifests = &BaseManifests::remembered(&self.ctx, latest);
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
         let mut plan = planner.plan(latest, request.committable.check_append || tries.in_doubt || tries.overlaps)?;
@@ -221,7 +234,9 @@ impl TableCommit {
             return Ok(CommitStep::Nothing);
         }
         let now = self.clock.now_millis();
-        let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals, next_row_id };
+        let newest_schema = self.schema_begun();
+        let removals = &removals;
+        let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals, next_row_id, newest_schema };
         let mut written = Written::from(plan.rewritten.clone());
         let prepared = self.prepare_changes(&plan, store, tries);
         let prepared = prepared.and_then(|()| writer.write(latest, &plan, &tries.delta, identifier, &mut written));
@@ -230,6 +245,9 @@ impl TableCommit {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
                 let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;
+                if let CommitStep::Done(snapshot) = &step {
+                    self.ctx.remembered.keep_manifests(snapshot, written.manifests);
+                }
                 if let (CommitStep::Done(_), [], Some(rewritten)) = (&step, tries.attempts.as_slice(), &plan.rewritten)
                 {
                     rewritten.delete_replaced();
@@ -283,6 +301,7 @@ impl TableCommit {
         let _shield = cancel::shield();
         let still = || check_place_of(&self.ctx, attempt.fixed);
         let statistics = || partition_statistics(&self.ctx.paths, changed);
+        let begun = self.now_millis();
         let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &still, &statistics);
         let has_name = matches!(published, Ok(Named::Ours));
         let standing = match published {
@@ -346,7 +365,8 @@ impl TableCommit {
             }
             Ok(Standing::Committed) => {
                 if has_name {
-                    self.hint(attempt.snapshot.id);
+                    // it was just looked for the one that would follow
+                    self.hint(attempt.snapshot.id, self.is_fresh(begun));
                 }
                 CommitStep::Done(Box::new(attempt.snapshot))
             }
@@ -364,8 +384,8 @@ impl TableCommit {
 
     /// `LATEST` after every commit, `EARLIEST` after the first one (as Java, whose committers expire unless the table
     /// is write-only). Readers find both snapshots without them, only slower.
-    pub(super) fn hint(&self, id: i64) {
-        let mut written = self.snapshots.write_latest_hint(id);
+    pub(super) fn hint(&self, id: i64, at_once: bool) {
+        let mut written = self.snapshots.write_latest_hint_of(id, at_once);
         if id == 1 && !self.ctx.options.write_only {
             written = written.and_then(|()| self.snapshots.write_earliest_hint(id));
         }

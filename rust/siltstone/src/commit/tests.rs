@@ -68,6 +68,7 @@ fn table(keys: &[&str], partitions: &[&str], options: &[(&str, &str)]) -> Table 
         options,
         schemas,
         written: None,
+        remembered: Arc::default(),
     };
     Table { io, ctx }
 }

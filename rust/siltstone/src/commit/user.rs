@@ -135,8 +135,11 @@ fn find_back(
     after: i64,
     wanted: &dyn Fn(&Snapshot) -> bool,
 ) -> Result<Search> {
-    let removals = snapshots.removals().read()?;
     let mut from = latest.id + 1;
+    if latest.id <= after {
+        return Ok(Search::NotFrom(from));
+    }
+    let removals = snapshots.removals().read()?;
     let mut next = Some(latest.id);
     while let Some(id) = next.filter(|id| *id > after) {
         let snapshot = if id == latest.id { Some(latest.clone()) } else { snapshots.existing([id])?.pop() };

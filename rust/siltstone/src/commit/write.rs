@@ -74,11 +74,13 @@ impl DeltaManifests {
 pub(super) struct Written {
     names: Vec<String>,
     index: Option<Rewritten>,
+    /// All manifests of the snapshot, oldest first.
+    pub(super) manifests: Vec<ManifestFileMeta>,
 }
 
 impl From<Option<Rewritten>> for Written {
     fn from(index: Option<Rewritten>) -> Self {
-        Self { names: Vec::new(), index }
+        Self { names: Vec::new(), index, manifests: Vec::new() }
     }
 }
 
@@ -117,6 +119,8 @@ pub(super) struct SnapshotWriter<'a> {
     pub(super) removals: &'a Removals,
     /// The id of the row after those of the snapshot (row tracking).
     pub(super) next_row_id: i64,
+    /// The number of the newest schema, where it was just looked for.
+    pub(super) newest_schema: Option<i64>,
 }
 
 impl SnapshotWriter<'_> {
@@ -137,6 +141,7 @@ impl SnapshotWriter<'_> {
         let changelog =
             if delta.changelog.is_empty() { None } else { Some(written.list(self.store, &delta.changelog)?) };
         let (changelog_manifest_list, changelog_manifest_list_size) = changelog.unzip();
+        written.manifests = base.into_iter().chain(delta.files.iter().cloned()).collect();
         let newest = self.newest_schema()?;
         check_new_rows(self.ctx, &newest, self.request.kind, &plan.changes)?;
         if self.request.kind != CommitKind::Compact {
@@ -248,6 +253,9 @@ impl SnapshotWriter<'_> {
 
     /// The table's newest schema, which may be newer than the writer's.
     fn newest_schema(&self) -> Result<Arc<TableSchema>> {
+        if let Some(id) = self.newest_schema {
+            return self.ctx.schemas.get(id);
+        }
         self.ctx.schemas.latest()?.ok_or_else(|| {
             Error::new(ErrorKind::TableNotFound, format!("table {} is gone", self.ctx.name))
                 .with("file", self.ctx.schemas.directory())

@@ -7,8 +7,10 @@
 //!
 //! Source: semantics a.7 to a.10; `CompactProcedure`, `AppendCompactCoordinator`.
 
+mod curve;
 mod plan;
 mod run;
+mod sorted;
 #[cfg(test)]
 mod tests;
 mod turn;

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::waiting::{Waiting, take_waiting};
+use super::{
+    sorted::check_order,
+    waiting::{Waiting, take_waiting},
+};
 use crate::{
     append::{BucketQueue, PackRules, pack_row_groups, pack_with_vectors},
     env,
@@ -15,7 +18,7 @@ use crate::{
     scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries_with_last_writes, overtaken::at_newest},
     schema::check_writable,
     snapshot::{RemovedSnapshot, Snapshot},
-    wire::{CompactionTask, TableIdentity, TaskUnit},
+    wire::{CompactionTask, SortOrder, TableIdentity, TaskUnit},
 };
 
 /// What to compact.
@@ -30,6 +33,8 @@ pub struct CompactRequest {
     pub filter: Option<Predicate>,
     /// Only partitions whose newest file is at least this old.
     pub idle_millis: Option<i64>,
+    /// Put the rows of each partition into this order, whatever its files are like: a sort compaction.
+    pub order: Option<SortOrder>,
     /// Dynamic options of the operation, to travel with the tasks. Keys that carry secrets are left out.
     pub dynamic_options: BTreeMap<String, String>,
 }
@@ -68,6 +73,9 @@ struct LiveBucket {
 pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
     check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
     check_filter(ctx, request)?;
+    if let Some(order) = &request.order {
+        check_order(ctx, order)?;
+    }
     at_newest(ctx, |newest| {
         newest.map_or_else(|| Ok(CompactionPlan::default()), |newest| plan_of(ctx, newest, request))
     })
@@ -106,7 +114,11 @@ fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) ->
     for live in buckets {
         let index = vectors.remove(&live.bucket).unwrap_or_default();
         check_alive(ctx, &live.files, &index)?;
-        for (unit, files) in units(ctx, request.full, live.files, &index)? {
+        let units = match &request.order {
+            Some(order) => vec![(TaskUnit::Sorted(order.clone()), live.files)],
+            None => units(ctx, request.full, live.files, &index)?,
+        };
+        for (unit, files) in units {
             let vectors = vectors_for(&unit, &files, &index);
             tasks.push(task_of(live.bucket.clone(), live.total_buckets, unit, files, vectors));
         }
@@ -175,7 +187,7 @@ fn places(index: &[IndexManifestEntry]) -> HashMap<&str, (&str, i64)> {
 
 /// The index files that a task needs: append tables without buckets only those with vectors of its files.
 fn vectors_for(unit: &TaskUnit, files: &[DataFileMeta], index: &[IndexManifestEntry]) -> Vec<IndexManifestEntry> {
-    let bucket_unaware = *unit == TaskUnit::Append && index.len() > 1;
+    let bucket_unaware = matches!(unit, TaskUnit::Append | TaskUnit::Sorted(_)) && index.len() > 1;
     let names: HashSet<&str> = files.iter().map(|f| f.file_name.as_str()).collect();
     let touched = |entry: &&IndexManifestEntry| {
         !bucket_unaware

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::sorted::rewrite_sorted;
 use crate::{
     append::{AppendVectors, rewrite, rewrite_row_groups},
+    deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
     io::{TableContext, delete_unused},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement},
@@ -45,7 +47,17 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
         TaskUnit::Postponed { .. } => {
             return Err(Error::new(ErrorKind::Internal, "waiting rows get buckets from `rebucket`"));
         }
-        TaskUnit::Append => rewrite_append(ctx, task, threads)?,
+        TaskUnit::Append if ctx.options.data_evolution_enabled => CompactIncrement {
+            compact_before: task.files.clone(),
+            compact_after: rewrite_row_groups(ctx, &task.bucket, &task.files)?,
+            ..CompactIncrement::default()
+        },
+        TaskUnit::Append => {
+            rewrite_append(ctx, task, &|deletions| rewrite(ctx, &task.bucket, &task.files, deletions, threads))?
+        }
+        TaskUnit::Sorted(order) => {
+            rewrite_append(ctx, task, &|deletions| rewrite_sorted(ctx, task, order, deletions, resources))?
+        }
         TaskUnit::Tree { output_level, inputs, file_rewrite } => {
             let unit = CompactUnit {
                 output_level: *output_level,
@@ -79,18 +91,14 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
     })
 }
 
-fn rewrite_append(ctx: &TableContext, task: &CompactionTask, threads: usize) -> Result<CompactIncrement> {
-    if ctx.options.data_evolution_enabled {
-        let compact_after = rewrite_row_groups(ctx, &task.bucket, &task.files)?;
-        return Ok(CompactIncrement {
-            compact_before: task.files.clone(),
-            compact_after,
-            ..CompactIncrement::default()
-        });
-    }
+fn rewrite_append(
+    ctx: &TableContext,
+    task: &CompactionTask,
+    rewrite: &dyn Fn(&DeletionMap) -> Result<Vec<DataFileMeta>>,
+) -> Result<CompactIncrement> {
     let mut vectors = AppendVectors::new(ctx, &task.bucket, &task.vectors)?;
     let deletions = vectors.of(&task.files)?;
-    let compact_after = rewrite(ctx, &task.bucket, &task.files, &deletions, threads)?;
+    let compact_after = rewrite(&deletions)?;
     task.files.iter().for_each(|file| vectors.remove(&file.file_name));
     let index_files = vectors.persist();
     let compact_before = task.files.clone();

@@ -41,6 +41,7 @@ const NEW_VALUE: Grammar = Grammar {
     functions: FUNCTIONS,
     casts: false,
     cases: true,
+    keys: false,
 };
 
 /// Functions that are computed.

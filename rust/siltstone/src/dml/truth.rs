@@ -33,6 +33,7 @@ const CONDITION: Grammar = Grammar {
     functions: FUNCTIONS,
     casts: true,
     cases: true,
+    keys: false,
 };
 
 impl Truth {

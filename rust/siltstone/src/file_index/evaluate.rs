@@ -12,7 +12,7 @@ use super::{
 use crate::{
     cancel,
     error::Result,
-    predicate::{CompareOp, Predicate},
+    predicate::{CompareOp, Predicate, key_and_value},
     row::Datum,
     types::{DataField, DataType},
 };
@@ -74,8 +74,19 @@ impl Asked<'_, '_> {
         let Some(field) = columns.first().and_then(|column| (self.stored)(column)) else {
             return Ok(Candidates::All);
         };
+        let Predicate::OfKey { key, of, .. } = leaf else {
+            return self.about_indexed(&field.name, &field.data_type, leaf);
+        };
+        match (key, key_and_value(&field.data_type)) {
+            (Datum::String(key), Some((_, value))) => self.about_indexed(&format!("{}[{key}]", field.name), &value, of),
+            _ => Ok(Candidates::All),
+        }
+    }
+
+    /// About values that have this name in the container.
+    fn about_indexed(&self, name: &str, data_type: &DataType, leaf: &Predicate) -> Result<Candidates> {
         let mut found = Candidates::All;
-        for (kind, place) in self.index.columns().get(&field.name).into_iter().flatten() {
+        for (kind, place) in self.index.columns().get(name).into_iter().flatten() {
             if found.is_none() {
                 break;
             }
@@ -83,7 +94,7 @@ impl Asked<'_, '_> {
                 IndexPlace::NoValue if matches!(leaf, Predicate::IsNull(_)) => Candidates::All,
                 IndexPlace::NoValue => Candidates::none(),
                 IndexPlace::At { start, length } => match IndexKind::parse(kind) {
-                    Some(kind) => self.ask(kind, (*start, *length), &field.data_type, leaf)?,
+                    Some(kind) => self.ask(kind, (*start, *length), data_type, leaf)?,
                     None => Candidates::All,
                 },
             });

@@ -17,5 +17,7 @@ mod records;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
+pub(crate) use nested_ids::At as NestedAt;
+
 pub use formats::{data_format, data_formats, file_format, is_data_format};
 pub use records::{avro_as_records, records_as_avro};

@@ -7,27 +7,27 @@ const NESTED_ID_LIMIT: i32 = 1024;
 
 /// Where a nested type is: below which schema field, how deep.
 #[derive(Clone, Copy)]
-pub(super) struct At {
+pub(crate) struct At {
     field: i32,
     depth: i32,
 }
 
 impl At {
-    pub(super) fn field(field: i32) -> Self {
+    pub(crate) fn field(field: i32) -> Self {
         Self { field, depth: 0 }
     }
 
-    pub(super) fn down(self) -> Self {
+    pub(crate) fn down(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
 
     /// Id of an array element, a map value or a multiset count.
-    pub(super) fn value_id(self) -> i32 {
+    pub(crate) fn value_id(self) -> i32 {
         NESTED_ID_BASE.wrapping_add(self.field.wrapping_mul(NESTED_ID_LIMIT)).wrapping_add(self.depth)
     }
 
     /// Id of a map key or a multiset element.
-    pub(super) fn key_id(self) -> i32 {
+    pub(crate) fn key_id(self) -> i32 {
         NESTED_ID_BASE.wrapping_sub(self.field.wrapping_mul(NESTED_ID_LIMIT)).wrapping_sub(self.depth)
     }
 }

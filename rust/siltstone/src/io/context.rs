@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Remembered;
 use crate::{
     fs::FileIoRef,
     options::CoreOptions,
@@ -32,6 +33,8 @@ pub struct TableContext {
     pub schemas: Arc<SchemaManager>,
     /// When the file of the schema was written; `None`: of main, whose schemas tell by themselves whose they are.
     pub written: Option<SchemaWritten>,
+    /// What its commits need not ask for again.
+    pub remembered: Arc<Remembered>,
 }
 
 impl TableContext {

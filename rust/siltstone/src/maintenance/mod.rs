@@ -5,6 +5,7 @@ pub mod automatic;
 pub mod branch;
 pub mod expire;
 pub mod fsck;
+mod iceberg;
 pub mod orphan_files;
 pub mod rollback;
 pub mod tag;

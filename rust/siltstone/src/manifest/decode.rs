@@ -3,20 +3,17 @@
 //! The writer's schema is resolved by name once a file (layouts of 0.8 to 2.x differ only in optional fields);
 //! then each record is read field by field in the order of its bytes.
 
-use rayon::prelude::*;
-
 use super::{
     DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
     ManifestEntry, ManifestFileMeta, each_once,
 };
 use crate::{
-    cancel,
     error::{Error, ErrorKind, Result},
-    format::avro::{ContainerReader, Cursor, DecodePlan, FieldRule, WriterType},
+    format::avro::{Block, ContainerReader, Cursor, DecodePlan, FieldRule, WriterType},
     fs::{check_external_path, check_file_name},
     limits::{self, MOST},
     stats::SimpleStats,
-    threads::in_pool,
+    threads::try_map,
 };
 
 /// `_VERSION` of manifests and manifest lists.
@@ -149,15 +146,14 @@ pub(super) fn manifest(
     let key_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::KeyStats))?;
     let value_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::ValueStats))?;
     let plan = EntryPlan { top, meta, key_stats, value_stats };
-    let decode = cancel::carried(|block| {
+    let decode = |block: &Block<'_>| {
         let plain = container.plain(block)?;
         container.records(block, &plain, |at| {
             enter(&container.schema, at)?;
             plan.read(at, keep)
         })
-    });
-    let all = || container.blocks.par_iter().map(decode).collect::<Result<_>>();
-    let parts: Vec<Vec<ManifestEntry>> = in_pool(all)?;
+    };
+    let parts: Vec<Vec<ManifestEntry>> = try_map(&container.blocks, decode)?;
     limits::joined(parts, "the entries of a manifest").map_err(|e| e.with("file", file))
 }
 

@@ -5,9 +5,6 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use bytes::Bytes;
-use rayon::prelude::*;
-
 use super::{
     Compiled, EntryHead, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
     decode_index_manifest, decode_manifest_list, each_once, encode, encode_index_manifest, encode_manifest_list,
@@ -24,9 +21,10 @@ use crate::{
     row::BinaryRow,
     snapshot::{NamedList, Snapshot},
     stats::{ColumnStats, encode_stats},
-    threads::in_pool,
+    threads::try_map,
     types::DataType,
 };
+use bytes::Bytes;
 
 /// Manifests, manifest lists and index manifests of one table. Cheap to make; a commit makes its own.
 #[derive(Debug)]
@@ -103,8 +101,7 @@ impl ManifestStore {
 
     /// Entries of several manifests, one manifest after another, read in parallel.
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        let read = cancel::carried(|manifest| self.read_where(manifest, keep));
-        let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
+        let parts: Vec<Vec<ManifestEntry>> = try_map(manifests, |manifest| self.read_where(manifest, keep))?;
         limits::joined(parts, "the entries of all manifests")
     }
 

@@ -82,6 +82,7 @@ fn context(fs: &FaultFileIo, options: &[(&str, String)]) -> TableContext {
         schema,
         schemas: Arc::new(schemas),
         written: None,
+        remembered: Arc::default(),
     }
 }
 

@@ -190,7 +190,6 @@ const WITHOUT_FIELD: &[Known] = &[
     row("materialized-table.refresh-mode", Kind::Enum(&["CONTINUOUS", "FULL", "AUTOMATIC"]), Harmless),
     row("materialized-table.refresh-status", Kind::Enum(&["INITIALIZING", "ACTIVATED", "SUSPENDED"]), Harmless),
     row("metadata.iceberg-compatible", Kind::Bool, RefusedForWrite).neutral("false"),
-    row("metadata.iceberg.storage", Kind::Text, RefusedForWrite).neutral("disabled"),
     row("metastore.partitioned-table", Kind::Bool, Harmless),
     row("metastore.tag-to-partition", Kind::Text, Harmless),
     row("metastore.tag-to-partition.preview", Kind::Enum(&["none", "process-time", "watermark", "batch"]), Harmless),
@@ -349,7 +348,6 @@ const WITHOUT_FIELD: &[Known] = &[
     row("write.merge-schema.type-widening", Kind::Text, Harmless),
     row("write.sequence-number-init-mode", Kind::Enum(&["scan", "snapshot"]), RefusedForWrite).neutral("scan"),
     row("write.use-v2-write", Kind::Text, Harmless),
-    row("zorder.var-length-contribution", Kind::Int, Harmless),
 ];
 
 /// Options of single columns: `fields.<column>.<suffix>`.

@@ -137,6 +137,8 @@ core_options! {
     "write-buffer-spill.max-disk-size": Size => write_buffer_spill_max_disk_size: u64 = o.size(u64::MAX)?;
     "sort-spill-threshold": Int => sort_spill_threshold: Option<usize> = o.maybe(|t| integer(t, 1))?;
     "spill-compression": Enum(BLOCK_COMPRESSIONS) => spill_compression: String = o.text("zstd");
+    /// Bytes of texts and bytes that count in `zorder`.
+    "zorder.var-length-contribution": Int => zorder_var_length_contribution: usize = o.at_least(8, 1)?;
     "local-sort.max-num-file-handles": Int => local_sort_max_file_handles: usize = o.at_least(128, 2)?;
 
     // compaction
@@ -287,6 +289,13 @@ core_options! {
     /// The form of values of the type VARIANT in results.
     "siltstone.variant": Enum(VariantForm::TEXTS) =>
         variant: VariantForm = o.parsed(VariantForm::Json, VariantForm::parse)?;
+    /// Where Iceberg metadata is written after each commit.
+    "metadata.iceberg.storage":
+        Enum(&["disabled", "table-location", "hadoop-catalog", "hive-catalog", "rest-catalog"]) =>
+        iceberg_storage: String = o.text("disabled").to_ascii_lowercase();
+    "metadata.iceberg.manifest-compression": Text => iceberg_manifest_compression: String = o.text("snappy");
+    "metadata.iceberg.delete-after-commit.enabled": Bool => iceberg_delete_after_commit: bool = o.bool(true)?;
+    "metadata.iceberg.previous-versions-max": Int => iceberg_previous_versions: u32 = o.at_least(0, 0)?;
     "file-index.read.enabled": Bool => file_index_read_enabled: bool = o.bool(true)?;
     "file-index.in-manifest-threshold": Size => file_index_in_manifest_threshold: u64 = o.size(500)?;
 }
@@ -300,6 +309,11 @@ impl CoreOptions {
     /// The file format of a level; `None`: of a table without levels.
     pub fn format_of_level(&self, level: Option<i32>) -> &str {
         level.and_then(|level| self.file_format_per_level.get(&level)).unwrap_or(&self.file_format)
+    }
+
+    /// Whether commits write Iceberg metadata.
+    pub fn writes_iceberg(&self) -> bool {
+        self.iceberg_storage != "disabled"
     }
 
     /// The formats that options name for data files, each with its option.

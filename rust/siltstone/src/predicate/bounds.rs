@@ -34,6 +34,8 @@ pub fn may_match(predicate: &Predicate, bounds: &dyn Fn(&str) -> Option<ColumnBo
             Predicate::Not(_) => true,
             plain => may_match(&plain, bounds, row_count),
         },
+        // nobody keeps bounds of the values of a key
+        Predicate::OfKey { .. } => true,
         Predicate::IsNull(column) => bounds(column).is_none_or(|b| b.null_count != Some(0)),
         Predicate::IsNotNull(column) => bounds(column).is_none_or(|b| !b.all_null(row_count)),
         Predicate::Compare { column, op, value } => {
@@ -115,6 +117,7 @@ pub fn matches_datums(predicate: &Predicate, value: &dyn Fn(&str) -> Option<Datu
         Predicate::And(parts) => junction(parts, value, false),
         Predicate::Or(parts) => junction(parts, value, true),
         Predicate::Not(inner) => matches_datums(inner, value).map(|m| !m),
+        Predicate::OfKey { .. } => None,
         Predicate::IsNull(column) => value(column).map(|v| v.is_null()),
         Predicate::IsNotNull(column) => value(column).map(|v| !v.is_null()),
         Predicate::Compare { column, op, value: literal } => {

@@ -15,6 +15,7 @@ use arrow_schema::DataType as Arrow;
 use super::{
     CompareOp, Predicate,
     like::{Pattern, Steps},
+    operand::values_of_key,
 };
 use crate::{
     cancel,
@@ -37,6 +38,9 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
         Predicate::In { column, values, negated } => {
             let found = is_in(find(batch, column)?, values).map_err(|e| e.with("column", column))?;
             if *negated { Ok(not(&found)?) } else { Ok(found) }
+        }
+        Predicate::OfKey { column, key, of } => {
+            evaluate(of, &values_of_key(find(batch, column)?, key)?).map_err(|e| e.with("column", column))
         }
         Predicate::Like { column, pattern, escape, negated } => {
             let array = find(batch, column)?;
@@ -80,7 +84,7 @@ fn not_comparable(array: Option<&ArrayRef>, value: impl std::fmt::Debug) -> Erro
     Error::new(ErrorKind::Internal, format!("{value:?} cannot be compared with an array of {found}"))
 }
 
-fn compare(array: &ArrayRef, op: CompareOp, value: &Datum) -> Result<BooleanArray> {
+pub(super) fn compare(array: &ArrayRef, op: CompareOp, value: &Datum) -> Result<BooleanArray> {
     let array = &plain_floats(array);
     let literal = match literal(value, array.data_type()) {
         Some(Fit::Value(literal)) => Scalar::new(literal),

@@ -6,6 +6,7 @@
 //! {"op": "between" | "not_between", "column": "a", "low": V, "high": V}
 //! {"op": "like" | "not_like", "column": "a", "value": "x%", "escape": "!" (optional)}
 //! {"op": "is_null" | "is_not_null", "column": "a"}
+//! "column": "m" with "key": V beside it is the value that a map has for a key
 //! {"op": "and" | "or", "args": [P, ...]}      {"op": "not", "args": [P]}
 //! {"op": "sql", "text": "a > 1"}              {"op": "true" | "false"}
 //! V: null, true, 1, 1.5, "text", or {"type": T, "value": "..."} with T one of
@@ -17,7 +18,8 @@ use serde_json::Value;
 use super::{
     CompareOp, Predicate,
     columns::resolve,
-    literal::{self, Literal},
+    literal::Literal,
+    operand::Operand,
     parse::{hex, parse_predicate},
 };
 use crate::{
@@ -46,24 +48,20 @@ fn read(json: &Value, fields: &[DataField], negate: bool, depth: usize) -> Resul
     let op = text(json, "op")?;
     if let Some(op) = compare_op(op) {
         let op = if negate { op.negated() } else { op };
-        return literal::compare(column(json, fields)?, op, &value(member(json, "value")?)?);
+        return operand(json, fields)?.compare(op, &value(member(json, "value")?)?);
     }
     match op {
         "in" | "not_in" => {
             let values: Vec<Literal> = array(json, "values")?.iter().map(value).collect::<Result<_>>()?;
-            literal::is_in(column(json, fields)?, &values, (op == "not_in") != negate)
+            operand(json, fields)?.is_in(&values, (op == "not_in") != negate)
         }
         "between" | "not_between" => between(json, fields, (op == "not_between") != negate),
         "like" | "not_like" => {
             let escape = json.get("escape").and_then(Value::as_str).and_then(|t| t.chars().next());
             let pattern = value(member(json, "value")?)?;
-            literal::like(column(json, fields)?, &pattern, escape, (op == "not_like") != negate)
+            operand(json, fields)?.like(&pattern, escape, (op == "not_like") != negate)
         }
-        "is_null" | "is_not_null" => {
-            let name = column(json, fields)?.name.clone();
-            let null = (op == "is_null") != negate;
-            Ok(if null { Predicate::IsNull(name) } else { Predicate::IsNotNull(name) })
-        }
+        "is_null" | "is_not_null" => Ok(operand(json, fields)?.null_test((op == "is_null") != negate)),
         "and" | "or" => {
             let args = array(json, "args")?.iter();
             let parts: Vec<Predicate> = args.map(|a| read(a, fields, negate, depth + 1)).collect::<Result<_>>()?;
@@ -84,14 +82,14 @@ fn read(json: &Value, fields: &[DataField], negate: bool, depth: usize) -> Resul
 }
 
 fn between(json: &Value, fields: &[DataField], negated: bool) -> Result<Predicate> {
-    let field = column(json, fields)?;
+    let operand = operand(json, fields)?;
     let (low, high) = (value(member(json, "low")?)?, value(member(json, "high")?)?);
     if negated {
-        let below = literal::compare(field, CompareOp::Lt, &low)?;
-        return Ok(Predicate::any([below, literal::compare(field, CompareOp::Gt, &high)?]));
+        let below = operand.compare(CompareOp::Lt, &low)?;
+        return Ok(Predicate::any([below, operand.compare(CompareOp::Gt, &high)?]));
     }
-    let from = literal::compare(field, CompareOp::GtEq, &low)?;
-    Ok(Predicate::all([from, literal::compare(field, CompareOp::LtEq, &high)?]))
+    let from = operand.compare(CompareOp::GtEq, &low)?;
+    Ok(Predicate::all([from, operand.compare(CompareOp::LtEq, &high)?]))
 }
 
 fn compare_op(op: &str) -> Option<CompareOp> {
@@ -119,8 +117,12 @@ fn array<'a>(json: &'a Value, key: &str) -> Result<&'a [Value]> {
     found.map(Vec::as_slice).ok_or_else(|| invalid(format!("'{key}' of an expression is not a list")))
 }
 
-fn column<'a>(json: &Value, fields: &'a [DataField]) -> Result<&'a DataField> {
-    resolve(fields, text(json, "column")?, true)
+fn operand<'a>(json: &Value, fields: &'a [DataField]) -> Result<Operand<'a>> {
+    let column = resolve(fields, text(json, "column")?, true)?;
+    match json.get("key") {
+        None => Ok(Operand::column(column)),
+        Some(key) => Operand::of_key(column, &value(key)?, &format!("{}[{key}]", column.name)),
+    }
 }
 
 fn value(json: &Value) -> Result<Literal> {

@@ -53,6 +53,18 @@ pub(super) enum LiteralPosition {
     Below,
 }
 
+/// The value of the column's type that a literal is; `None`: it is none.
+pub(super) fn exact(field: &DataField, literal: &Literal) -> Result<Option<Datum>> {
+    check_comparable(field)?;
+    if *literal == Literal::Null {
+        return Ok(None);
+    }
+    Ok(match place(literal, field)? {
+        LiteralPosition::At(value) => Some(value),
+        _ => None,
+    })
+}
+
 /// `column op literal`, as a condition on rows (unknown counts as false).
 pub(super) fn compare(field: &DataField, op: CompareOp, literal: &Literal) -> Result<Predicate> {
     check_comparable(field)?;

@@ -1,21 +1,22 @@
 //! SQL text to a predicate.
 //!
 //! Columns are compared with literals: `a = 1`, `dt IN ('x', 'y')`, `name LIKE 'a%'`, `ts >= '2024-05-01'`,
-//! `NOT (a > 1 OR b IS NULL)`. Text is in single quotes, odd column names in backticks or double quotes.
+//! `NOT (a > 1 OR b IS NULL)`, and so is what a map has for a key: `m['k'] = 1`. Text is in single quotes, odd column names in backticks or double quotes.
 
-use sqlparser::ast::{BinaryOperator, DataType as SqlType, Expr, UnaryOperator, Value};
+use sqlparser::ast::{AccessExpr, BinaryOperator, DataType as SqlType, Expr, Subscript, UnaryOperator, Value};
 
 use super::{
     CompareOp, Predicate,
     columns::resolve,
-    literal::{self, Literal},
+    literal::Literal,
     number,
+    operand::Operand,
     sql::{Grammar, parse_expression},
     typed::{Family, check_typed, family},
 };
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
-    types::{DataField, TypeKind},
+    types::DataField,
 };
 
 const INSTEAD: &str =
@@ -30,6 +31,7 @@ const CONDITION: Grammar = Grammar {
     functions: &[],
     casts: true,
     cases: false,
+    keys: true,
 };
 
 /// Parses a SQL condition over these columns.
@@ -49,7 +51,7 @@ fn invalid(sentence: impl Into<String>) -> Error {
 
 /// One side of a comparison.
 enum Side<'a> {
-    Column(&'a DataField),
+    Operand(Operand<'a>),
     Literal(Literal),
 }
 
@@ -74,8 +76,8 @@ impl<'a> Reader<'a> {
             }
             Expr::BinaryOp { left, op, right } => self.comparison(left, compare_op(op)?, right, negate),
             Expr::IsDistinctFrom(left, right) => self.distinct(left, right, negate),
-            Expr::IsNull(inner) | Expr::IsUnknown(inner) => Ok(null_test(self.column(inner)?, !negate)),
-            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => Ok(null_test(self.column(inner)?, negate)),
+            Expr::IsNull(inner) | Expr::IsUnknown(inner) => Ok(self.operand(inner)?.null_test(!negate)),
+            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => Ok(self.operand(inner)?.null_test(negate)),
             Expr::IsTrue(inner) => self.is_boolean(inner, true, negate),
             Expr::IsNotTrue(inner) => self.is_boolean(inner, true, !negate),
             Expr::IsFalse(inner) => self.is_boolean(inner, false, negate),
@@ -84,7 +86,7 @@ impl<'a> Reader<'a> {
             Expr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated != negate),
             Expr::Like { negated, any: false, expr, pattern, escape_char } => {
                 let escape = escape(escape_char.as_ref())?;
-                literal::like(self.column(expr)?, &self.literal(pattern)?, escape, *negated != negate)
+                self.operand(expr)?.like(&self.literal(pattern)?, escape, *negated != negate)
             }
             Expr::ILike { .. } => Err(unsupported_form("ILIKE")),
             _ => self.bare(expr, negate),
@@ -116,8 +118,8 @@ impl<'a> Reader<'a> {
         match self.side(expr)? {
             Side::Literal(Literal::Boolean(value)) => Ok(Predicate::Constant(value != negate)),
             Side::Literal(Literal::Null) => Ok(Predicate::Constant(false)),
-            Side::Column(field) if field.data_type.kind == TypeKind::Boolean => {
-                literal::compare(field, CompareOp::Eq, &Literal::Boolean(!negate))
+            Side::Operand(operand) if operand.is_boolean() => {
+                operand.compare(CompareOp::Eq, &Literal::Boolean(!negate))
             }
             _ => Err(invalid(format!("'{expr}' is not a condition")).hint("compare a column with a literal: a = 1")),
         }
@@ -126,11 +128,12 @@ impl<'a> Reader<'a> {
     fn comparison(&self, left: &Expr, op: CompareOp, right: &Expr, negate: bool) -> Result<Predicate> {
         let op = if negate { op.negated() } else { op };
         match (self.side(left)?, self.side(right)?) {
-            (Side::Column(field), Side::Literal(value)) => literal::compare(field, op, &value),
-            (Side::Literal(value), Side::Column(field)) => literal::compare(field, op.flipped(), &value),
-            (Side::Column(a), Side::Column(b)) => Err(invalid(format!(
+            (Side::Operand(operand), Side::Literal(value)) => operand.compare(op, &value),
+            (Side::Literal(value), Side::Operand(operand)) => operand.compare(op.flipped(), &value),
+            (Side::Operand(a), Side::Operand(b)) => Err(invalid(format!(
                 "the columns '{}' and '{}' are compared with each other; only a column and a literal can be",
-                a.name, b.name
+                a.name(),
+                b.name()
             ))
             .hint("text is written in single quotes; compare columns in the engine that reads the scan")),
             (Side::Literal(a), Side::Literal(b)) => constants(&a, op, &b),
@@ -139,49 +142,49 @@ impl<'a> Reader<'a> {
 
     /// `left IS DISTINCT FROM right`, or when `same` the opposite; never unknown.
     fn distinct(&self, left: &Expr, right: &Expr, same: bool) -> Result<Predicate> {
-        let ((Side::Column(field), Side::Literal(value)) | (Side::Literal(value), Side::Column(field))) =
+        let ((Side::Operand(operand), Side::Literal(value)) | (Side::Literal(value), Side::Operand(operand))) =
             (self.side(left)?, self.side(right)?)
         else {
             return Err(unsupported_form("IS DISTINCT FROM without exactly one column"));
         };
         if value == Literal::Null {
-            return Ok(null_test(field, same));
+            return Ok(operand.null_test(same));
         }
         if same {
-            return literal::compare(field, CompareOp::Eq, &value);
+            return operand.compare(CompareOp::Eq, &value);
         }
-        Ok(Predicate::any([literal::compare(field, CompareOp::NotEq, &value)?, Predicate::IsNull(field.name.clone())]))
+        Ok(Predicate::any([operand.compare(CompareOp::NotEq, &value)?, operand.null_test(true)]))
     }
 
     /// `expr IS value`, or its opposite; never unknown.
     fn is_boolean(&self, expr: &Expr, value: bool, negate: bool) -> Result<Predicate> {
-        let field = self.column(expr)?;
+        let operand = self.operand(expr)?;
         if !negate {
-            return literal::compare(field, CompareOp::Eq, &Literal::Boolean(value));
+            return operand.compare(CompareOp::Eq, &Literal::Boolean(value));
         }
-        let other = literal::compare(field, CompareOp::Eq, &Literal::Boolean(!value))?;
-        Ok(Predicate::any([other, Predicate::IsNull(field.name.clone())]))
+        let other = operand.compare(CompareOp::Eq, &Literal::Boolean(!value))?;
+        Ok(Predicate::any([other, operand.null_test(true)]))
     }
 
     fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<Predicate> {
         let values: Vec<Literal> = list.iter().map(|e| self.literal(e)).collect::<Result<_>>()?;
-        literal::is_in(self.column(expr)?, &values, negated)
+        self.operand(expr)?.is_in(&values, negated)
     }
 
     fn between(&self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Result<Predicate> {
-        let field = self.column(expr)?;
+        let operand = self.operand(expr)?;
         let (low, high) = (self.literal(low)?, self.literal(high)?);
         if negated {
-            let below = literal::compare(field, CompareOp::Lt, &low)?;
-            return Ok(Predicate::any([below, literal::compare(field, CompareOp::Gt, &high)?]));
+            let below = operand.compare(CompareOp::Lt, &low)?;
+            return Ok(Predicate::any([below, operand.compare(CompareOp::Gt, &high)?]));
         }
-        let from = literal::compare(field, CompareOp::GtEq, &low)?;
-        Ok(Predicate::all([from, literal::compare(field, CompareOp::LtEq, &high)?]))
+        let from = operand.compare(CompareOp::GtEq, &low)?;
+        Ok(Predicate::all([from, operand.compare(CompareOp::LtEq, &high)?]))
     }
 
-    fn column(&self, expr: &Expr) -> Result<&'a DataField> {
+    fn operand(&self, expr: &Expr) -> Result<Operand<'a>> {
         match self.side(expr)? {
-            Side::Column(field) => Ok(field),
+            Side::Operand(operand) => Ok(operand),
             Side::Literal(_) => Err(invalid(format!("'{expr}' stands where a column is expected"))),
         }
     }
@@ -189,8 +192,8 @@ impl<'a> Reader<'a> {
     fn literal(&self, expr: &Expr) -> Result<Literal> {
         match self.side(expr)? {
             Side::Literal(value) => Ok(value),
-            Side::Column(field) => {
-                Err(invalid(format!("the column '{}' stands where a literal is expected", field.name))
+            Side::Operand(operand) => {
+                Err(invalid(format!("the column '{}' stands where a literal is expected", operand.name()))
                     .hint("text is written in single quotes"))
             }
         }
@@ -198,8 +201,17 @@ impl<'a> Reader<'a> {
 
     fn side(&self, expr: &Expr) -> Result<Side<'a>> {
         Ok(match expr {
-            Expr::Identifier(name) => Side::Column(resolve(self.fields, &name.value, name.quote_style.is_none())?),
-            Expr::CompoundIdentifier(_) | Expr::CompoundFieldAccess { .. } => {
+            Expr::Identifier(name) => {
+                Side::Operand(Operand::column(resolve(self.fields, &name.value, name.quote_style.is_none())?))
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => match (root.as_ref(), access_chain.as_slice()) {
+                (Expr::Identifier(name), [AccessExpr::Subscript(Subscript::Index { index })]) => {
+                    let column = resolve(self.fields, &name.value, name.quote_style.is_none())?;
+                    Side::Operand(Operand::of_key(column, &self.literal(index)?, &expr.to_string())?)
+                }
+                _ => return Err(unsupported_form("a nested field")),
+            },
+            Expr::CompoundIdentifier(_) => {
                 return Err(unsupported_form("a nested field"));
             }
             Expr::Nested(inner) => self.side(inner)?,
@@ -238,10 +250,6 @@ fn unsupported_form(what: impl std::fmt::Display) -> Error {
 fn is_arithmetic(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
     matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::DuckIntegerDivide | B::Modulo | B::StringConcat)
-}
-
-fn null_test(field: &DataField, is_null: bool) -> Predicate {
-    if is_null { Predicate::IsNull(field.name.clone()) } else { Predicate::IsNotNull(field.name.clone()) }
 }
 
 fn negative(number: &str) -> String {

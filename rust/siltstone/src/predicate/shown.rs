@@ -3,7 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::{CompareOp, Predicate};
+use super::{
+    CompareOp, Predicate,
+    operand::{VALUE, key_and_value},
+};
 use crate::{
     codec::to_hex,
     row::{Datum, datum_to_text},
@@ -29,6 +32,16 @@ pub fn predicate_text(predicate: &Predicate, fields: &[DataField]) -> String {
                 let _ = write!(list, ", ... {} more", values.len() - SHOWN);
             }
             format!("{} {}IN ({list})", name(column), not(*negated))
+        }
+        Predicate::OfKey { column, key, of } => {
+            let maps = fields.iter().find(|field| field.name == *column);
+            let (key_type, value_type) = maps.and_then(|field| key_and_value(&field.data_type)).unzip();
+            let one = |name: &str, data_type: Option<DataType>| {
+                data_type.map(|data_type| DataField::new(0, name, data_type)).into_iter().collect::<Vec<_>>()
+            };
+            let shown = format!("{}[{}]", name(column), literal(key, "key", &one("key", key_type)));
+            let of = predicate_text(of, &one(VALUE, value_type));
+            of.strip_prefix(VALUE).map_or_else(|| of.clone(), |rest| format!("{shown}{rest}"))
         }
         Predicate::Like { column, pattern, escape, negated } => {
             let escape = escape.map_or_else(String::new, |c| format!(" ESCAPE {}", quoted(&c.to_string())));
@@ -125,6 +138,7 @@ mod tests {
     use crate::types::{DataField, DataType, TypeKind};
 
     fn fields() -> Vec<DataField> {
+        let text = || Box::new(DataType::new(TypeKind::VarChar(9)));
         let kinds = [
             ("i", TypeKind::Int),
             ("s", TypeKind::VarChar(20)),
@@ -136,6 +150,8 @@ mod tests {
             ("f", TypeKind::Double),
             ("b", TypeKind::VarBinary(9)),
             ("y", TypeKind::Boolean),
+            ("m", TypeKind::Map(text(), Box::new(DataType::new(TypeKind::Date)))),
+            ("k", TypeKind::Map(Box::new(DataType::not_null(TypeKind::Int)), text())),
             ("or", TypeKind::Int),
             ("a `b", TypeKind::Int),
         ];
@@ -161,6 +177,8 @@ mod tests {
             ("y", "y = TRUE"),
             ("`or` = 1 AND `a ``b` IS NOT NULL", "`or` = 1 AND `a ``b` IS NOT NULL"),
             ("i > 1e20", "FALSE"),
+            ("m['it''s'] = '2024-05-01'", "m['it''s'] = DATE '2024-05-01'"),
+            ("NOT (k[-3] IS NULL OR k[7] LIKE 'a%')", "k[-3] IS NOT NULL AND k[7] NOT LIKE 'a%'"),
         ] {
             let fields = fields();
             let parsed = parse_predicate(given, &fields).unwrap();

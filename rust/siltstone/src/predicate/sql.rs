@@ -41,6 +41,8 @@ pub(crate) struct Grammar {
     pub functions: &'static [&'static str],
     /// Whether `CAST('text' AS type)` is a literal.
     pub casts: bool,
+    /// Whether `m['k']` is what a map has for a key.
+    pub keys: bool,
     /// Whether `CASE WHEN ... THEN ... END` chooses between values.
     pub cases: bool,
 }
@@ -190,7 +192,12 @@ fn is_operand(expr: &Expr) -> bool {
     use Expr as E;
     match expr {
         E::Nested(inner) | E::UnaryOp { expr: inner, .. } => is_operand(inner),
-        E::Identifier(_) | E::CompoundIdentifier(_) | E::Value(_) | E::TypedString(_) | E::Cast { .. } => true,
+        E::Identifier(_)
+        | E::CompoundIdentifier(_)
+        | E::CompoundFieldAccess { .. }
+        | E::Value(_)
+        | E::TypedString(_)
+        | E::Cast { .. } => true,
         _ => false,
     }
 }
@@ -306,6 +313,13 @@ fn refused(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<String> {
                 || is_cast(tokens, at, grammar);
             (!is_known).then(|| format!("the function {}", shorten(&word.value)))
         }
+        // nothing but one key stands behind a name, so that nothing nests here
+        Token::LBracket if grammar.keys && key_end(tokens, at).is_some() => None,
+        Token::RBracket
+            if grammar.keys && (2..4).any(|n| at.checked_sub(n).and_then(|b| key_end(tokens, b)) == Some(at)) =>
+        {
+            (tokens.get(at + 1) == Some(&Token::Period)).then(|| "a field of a map's value".to_owned())
+        }
         Token::Number(..)
         | Token::SingleQuotedString(_)
         | Token::NationalStringLiteral(_)
@@ -320,6 +334,20 @@ fn refused(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<String> {
         _ if is_comparison(token) || is_arithmetic(token) => None,
         other => Some(format!("'{}'", shorten(&other.to_string()))),
     }
+}
+
+/// Where the bracket closes that opens here, behind a name and around one literal.
+fn key_end(tokens: &[Token], open: usize) -> Option<usize> {
+    use Token as T;
+    let is_opened = tokens.get(open) == Some(&T::LBracket);
+    let is_named = open.checked_sub(1).is_some_and(|name| matches!(tokens.get(name), Some(T::Word(_))));
+    let signed = usize::from(tokens.get(open + 1) == Some(&T::Minus));
+    let key = tokens.get(open + 1 + signed)?;
+    let is_number = matches!(key, T::Number(..));
+    let is_text = matches!(key, T::SingleQuotedString(_) | T::NationalStringLiteral(_) | T::HexStringLiteral(_));
+    let end = open + 2 + signed;
+    let is_closed = tokens.get(end) == Some(&T::RBracket);
+    (is_opened && is_named && is_closed && (is_number || is_text && signed == 0)).then_some(end)
 }
 
 fn is_comparison(token: &Token) -> bool {

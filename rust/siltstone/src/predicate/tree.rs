@@ -60,6 +60,15 @@ pub enum Predicate {
         /// NOT LIKE
         negated: bool,
     },
+    /// of the value that a map has for a key; null where the map is null or has no such key
+    OfKey {
+        /// column name
+        column: String,
+        /// the key
+        key: Datum,
+        /// a condition on one column, `value`
+        of: Box<Predicate>,
+    },
     /// all of them
     And(Vec<Predicate>),
     /// one of them
@@ -155,6 +164,7 @@ impl Predicate {
             | Self::IsNull(column)
             | Self::IsNotNull(column)
             | Self::In { column, .. }
+            | Self::OfKey { column, .. }
             | Self::Like { column, .. } => {
                 if !names.contains(&column.as_str()) {
                     names.push(column);
@@ -175,6 +185,7 @@ impl Predicate {
             Self::IsNull(column) => Self::IsNull(name(&column)),
             Self::IsNotNull(column) => Self::IsNotNull(name(&column)),
             Self::In { column, values, negated } => Self::In { column: name(&column), values, negated },
+            Self::OfKey { column, key, of } => Self::OfKey { column: name(&column), key, of },
             Self::Like { column, pattern, escape, negated } => {
                 Self::Like { column: name(&column), pattern, escape, negated }
             }
@@ -207,6 +218,7 @@ impl Predicate {
             Self::IsNull(column) => Self::IsNotNull(column),
             Self::IsNotNull(column) => Self::IsNull(column),
             Self::In { column, values, negated } => Self::In { column, values, negated: !negated },
+            Self::OfKey { column, key, of } => Self::OfKey { column, key, of: Box::new(of.push_not(true)) },
             Self::Like { column, pattern, escape, negated } => {
                 Self::Like { column, pattern, escape, negated: !negated }
             }

@@ -108,7 +108,7 @@ fn keep_created_since(live: &mut Vec<ManifestEntry>, since: i64) -> Result<()> {
 }
 
 /// The entries of a manifest list that the filter wants, in order, as they are: nothing cancels anything.
-pub(super) fn listed_entries(
+pub(crate) fn listed_entries(
     ctx: &TableContext,
     list: NamedList<'_>,
     filter: &EntryFilter,

@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
 use super::{
     bounds::FileTester,
     sections::{Section, sections_of},
@@ -20,7 +18,7 @@ use crate::{
     io::{TableContext, row_groups},
     manifest::{BucketId, ManifestEntry},
     predicate::Predicate,
-    threads::in_pool,
+    threads::try_map,
 };
 
 /// Groups entries by bucket, without those that hold no row of interest. `disjoint_levels`: no two files share keys.
@@ -89,8 +87,7 @@ fn retain(
     mut entries: Vec<ManifestEntry>,
     keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync + Send,
 ) -> Result<Vec<ManifestEntry>> {
-    let verdicts: Vec<bool> = in_pool(|| entries.par_iter().map(cancel::carried(keep)).collect::<Result<_>>())?;
-    let mut verdicts = verdicts.into_iter();
+    let mut verdicts = try_map(&entries, keep)?.into_iter();
     entries.retain(|_| verdicts.next().unwrap_or(true));
     Ok(entries)
 }

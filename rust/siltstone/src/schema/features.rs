@@ -1,6 +1,6 @@
 //! What siltstone refuses, and why: features of other versions of Paimon that would give wrong rows if ignored.
 
-use super::{TableSchema, file_indexes, record_time_field};
+use super::{TableSchema, check_iceberg, file_indexes, record_time_field};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::data_format;
 use crate::fs::subdirectory_fault;
@@ -40,6 +40,7 @@ pub fn writing_faults(schema: &TableSchema) -> Vec<Error> {
         file_indexes(schema, &schema.options).map(drop),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), check_manifest_format),
+        options.as_ref().map_or(Ok(()), |options| check_iceberg(schema, options)),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
         options.as_ref().map_or(Ok(()), |options| record_time_field(schema, options).map(drop)),
         options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),

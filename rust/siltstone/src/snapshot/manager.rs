@@ -1,14 +1,12 @@
 //! The `snapshot/` directory of a table or branch: the line of versions, by hints, listing and removal records; exclusive
 //! publishing.
 
-use rayon::prelude::*;
-
 use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, NUMBER_BYTES, Statistics, read_json},
     limits::LAST_ID,
-    threads::in_pool,
+    threads::try_map,
 };
 
 const PREFIX: &str = "snapshot-";
@@ -200,11 +198,7 @@ impl SnapshotManager {
     /// The snapshots of these ids that exist, ascending.
     pub fn existing(&self, ids: impl IntoIterator<Item = i64>) -> Result<Vec<Snapshot>> {
         let ids: Vec<i64> = ids.into_iter().collect();
-        let read = |id: &i64| match self.read(*id) {
-            Err(e) if e.kind() == ErrorKind::FileNotFound => None,
-            other => Some(other),
-        };
-        let mut found: Vec<Snapshot> = in_pool(|| ids.par_iter().filter_map(read).collect::<Result<_>>())?;
+        let mut found: Vec<Snapshot> = try_map(&ids, |id| self.try_read(*id))?.into_iter().flatten().collect();
         found.sort_by_key(|snapshot| snapshot.id);
         Ok(found)
     }
@@ -371,9 +365,14 @@ impl SnapshotManager {
     /// Lets the `LATEST` hint name this version, or a newer one: it never goes back for longer than a moment. Best effort,
     /// a wrong hint is no error for our readers; Java's believe it when the next snapshot does not exist.
     pub fn write_latest_hint(&self, id: i64) -> Result<()> {
+        self.write_latest_hint_of(id, false)
+    }
+
+    /// The same; `at_once`: it was just seen that there is no next snapshot, and is only looked for again afterwards.
+    pub fn write_latest_hint_of(&self, id: i64, mut at_once: bool) -> Result<()> {
         let mut newest = id;
         for _ in 0..ATTEMPTS {
-            if !self.next_exists(newest)? {
+            if std::mem::take(&mut at_once) || !self.next_exists(newest)? {
                 self.fs.overwrite(&self.hint_path(LATEST), newest.to_string().as_bytes())?;
                 if !self.next_exists(newest)? && self.exists(newest)? {
                     return Ok(());

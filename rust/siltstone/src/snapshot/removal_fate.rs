@@ -97,6 +97,9 @@ impl RemovalLog {
 
     /// Asks the records after `known` ones, until one of them has an answer.
     fn after<T>(&self, known: u64, mut ask: impl FnMut(u64, &Removal) -> Option<T>) -> Result<Walk<T>> {
+        if !self.has_newer(known)? {
+            return Ok(Walk::End);
+        }
         let mut number = known;
         loop {
             number += 1;

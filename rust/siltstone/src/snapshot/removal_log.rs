@@ -274,6 +274,12 @@ impl RemovalLog {
         Ok(self.listed()?.last().copied().unwrap_or(0))
     }
 
+    /// Whether there may be records after `known` ones: where there are no directories, one listing tells, instead of asking for the
+    /// next one and for the hint.
+    pub(super) fn has_newer(&self, known: u64) -> Result<bool> {
+        Ok(self.fs.has_directories() || self.last_listed()? > known)
+    }
+
     /// Whether a record is there.
     pub(super) fn has(&self, number: u64) -> Result<bool> {
         self.fs.is_file(&self.path(number))

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{Table, place::Place, replaced::explained};
 use crate::{
-    Result,
+    Error, ErrorKind, Result,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
     predicate::{Condition, Predicate},
     rebucket::move_waiting,
     scan::{PartitionSpec, partition_spec},
-    wire::{CommitMessage, CompactionTask, TaskUnit, bundled},
+    wire::{CommitMessage, CompactionTask, SortOrder, SortStrategy, TaskUnit, bundled},
 };
 
 /// What to compact.
@@ -25,6 +25,8 @@ pub struct CompactArgs {
     pub partitions: Option<Vec<PartitionSpec>>,
     /// Only partitions not written for this long.
     pub idle_millis: Option<i64>,
+    /// Columns to sort by, and by which strategy; the strategy is [`SortStrategy`]'s text.
+    pub order: Option<(Vec<String>, String)>,
 }
 
 /// A task of a plan, for those who look at it or run it.
@@ -70,8 +72,10 @@ impl Table {
                 specs.iter().map(|spec| partition_spec::predicate(self.context(), spec)).collect();
             parts.push(Predicate::Or(specs?));
         }
+        let order = args.order.as_ref().map(|(columns, strategy)| sort_order(columns, strategy)).transpose()?;
         let request = CompactRequest {
             full: args.full,
+            order,
             filter: (!parts.is_empty()).then_some(Predicate::And(parts)),
             idle_millis: args.idle_millis,
             dynamic_options: self.dynamic_options().clone(),
@@ -117,6 +121,14 @@ impl Table {
             rows_after: sum(after.iter().map(|f| f.row_count)),
         }
     }
+}
+
+fn sort_order(columns: &[String], strategy: &str) -> Result<SortOrder> {
+    let strategy = SortStrategy::parse(strategy).ok_or_else(|| {
+        let message = format!("the sort strategy '{strategy}' is none of order, zorder, hilbert");
+        Error::new(ErrorKind::InvalidArgument, message)
+    })?;
+    Ok(SortOrder { strategy, columns: columns.to_vec() })
 }
 
 /// Carries out one task of [`Table::plan_compaction`], wherever it arrived, and gives the commit message that travels

@@ -176,6 +176,7 @@ fn context(
         paths,
         schemas,
         written: None,
+        remembered: Arc::default(),
     })
 }
 

@@ -135,8 +135,8 @@ impl Table {
     /// A writer; `commit_user` of `None` is a new user.
     pub fn writer(&self, commit_user: Option<&str>, mut options: WriteOptions) -> Result<TableWriter> {
         self.check_writable()?;
-        check_latest_index(self.context())?;
         let commit = self.committer(commit_user);
+        check_latest_index(self.context(), &commit)?;
         commit.commit_user().clone_into(&mut options.commit_user);
         let replaces = options.ignore_previous_files;
         let write = TableWrite::new(self.context(), options.clone())?;
@@ -514,7 +514,7 @@ impl TableWriter {
             return Ok(Prepared { committable, given_up, put_off: false });
         }
         self.ready()?;
-        check_place(&self.ctx)?;
+        self.commit.check_place()?;
         self.prepared(asked)
     }
 
@@ -576,7 +576,13 @@ fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
 }
 
 /// An error when the latest snapshot has index files of a kind that is not known.
-fn check_latest_index(ctx: &TableContext) -> Result<()> {
+fn check_latest_index(ctx: &TableContext, commit: &Committer) -> Result<()> {
+    let (removals, latest) = ctx.snapshots().latest_with_removals()?;
+    let checked = latest.as_ref().map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop));
+    if checked.is_ok() {
+        commit.begin_with(removals, latest);
+        return checked;
+    }
     at_newest(ctx, |newest| newest.map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop)))
 }
 

@@ -12,4 +12,4 @@ pub use bundle::{bundled, unbundled};
 pub use identity::TableIdentity;
 pub use model::{Assigned, AssignedBy, CommitMessage, Seen, Split};
 pub(crate) use sealed::Seal;
-pub use task::{CompactionTask, TaskUnit};
+pub use task::{CompactionTask, SortOrder, SortStrategy, TaskUnit};

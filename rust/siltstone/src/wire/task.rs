@@ -56,11 +56,46 @@ pub enum TaskUnit {
     },
     /// Files of an append table become fewer.
     Append,
+    /// The rows of files of an append table are put into an order.
+    Sorted(SortOrder),
     /// Rows that wait in a postponed bucket go into so many real ones as the task says.
     Postponed {
         /// compact all buckets of the partition fully
         full: bool,
     },
+}
+
+/// How a sort compaction orders rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SortOrder {
+    /// what orders them
+    pub strategy: SortStrategy,
+    /// by which columns
+    pub columns: Vec<String>,
+}
+
+/// What makes an order of some columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SortStrategy {
+    /// column by column
+    Order,
+    /// the bits of all columns in turn
+    ZOrder,
+    /// the place on a Hilbert curve
+    Hilbert,
+}
+
+impl SortStrategy {
+    /// As it is written in arguments, in either case.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "order" => Some(Self::Order),
+            "zorder" => Some(Self::ZOrder),
+            "hilbert" => Some(Self::Hilbert),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,7 +110,7 @@ impl CompactionTask {
     /// The files that the task reads or moves.
     pub fn inputs(&self) -> Vec<&DataFileMeta> {
         match &self.unit {
-            TaskUnit::Append | TaskUnit::Postponed { .. } => self.files.iter().collect(),
+            TaskUnit::Append | TaskUnit::Sorted(_) | TaskUnit::Postponed { .. } => self.files.iter().collect(),
             TaskUnit::Tree { inputs, .. } => {
                 let names: std::collections::HashSet<&str> = inputs.iter().map(String::as_str).collect();
                 self.files.iter().filter(|f| names.contains(f.file_name.as_str())).collect()

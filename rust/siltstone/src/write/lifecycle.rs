@@ -63,6 +63,7 @@ impl Bed {
             schema,
             schemas: Arc::new(schemas),
             written: None,
+            remembered: Arc::default(),
         };
         Self { fs, ctx }
     }

@@ -55,6 +55,7 @@ impl Table {
             options: Arc::new(options),
             schemas: Arc::new(SchemaManager::new(Arc::clone(&self.io), ROOT)),
             written: None,
+            remembered: Arc::default(),
         }
     }
 
@@ -338,6 +339,7 @@ fn new_table(options: &[(&str, &str)]) -> TableContext {
         options: Arc::new(options),
         schemas: Arc::new(SchemaManager::new(io, ROOT)),
         written: None,
+        remembered: Arc::default(),
     }
 }
 

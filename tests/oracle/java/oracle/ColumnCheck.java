@@ -46,6 +46,7 @@ final class ColumnCheck {
     void add(InternalRow r) throws Exception {
         if (!usable) return;
         for (int i = 0; i < at.length; i++) {
+            if (at[i] < 0) continue;
             DataType t = st.getTypeAt(i);
             Object v = get(r, t, at[i]);
             if (v == null) {
@@ -78,6 +79,7 @@ final class ColumnCheck {
         if (!usable) return;
         InternalArray nc = (InternalArray) inv(s, "nullCounts");
         for (int i = 0; i < at.length; i++) {
+            if (at[i] < 0) continue; // ids of rows, which a read of the table does not show
             DataType t = st.getTypeAt(i);
             String w = who + " column " + st.getFields().get(i).name();
             if (!nc.isNullAt(i) && nc.getLong(i) != nulls[i])

@@ -16,6 +16,7 @@ import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.Obje
 import org.apache.paimon.stats.SimpleStats;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.types.DataField;
+import org.apache.paimon.types.DataTypes;
 import org.apache.paimon.types.RowType;
 import org.apache.paimon.utils.SerializationUtils;
 
@@ -61,6 +62,11 @@ final class FileJson {
         if (cols == null) return s.logicalRowType();
         Map<String, DataField> by =
                 s.fields().stream().collect(Collectors.toMap(DataField::name, x -> x));
+        // files that a compaction of a row-tracked table wrote have statistics of them
+        by.put("_ROW_ID", new DataField(Integer.MAX_VALUE - 5, "_ROW_ID", DataTypes.BIGINT()));
+        by.put(
+                "_SEQUENCE_NUMBER",
+                new DataField(Integer.MAX_VALUE - 1, "_SEQUENCE_NUMBER", DataTypes.BIGINT()));
         List<DataField> f = new ArrayList<>();
         for (String c : cols) f.add(by.get(c));
         return new RowType(f);

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::{Compression, Cursor, Encoder, WriterType, memory::Memory};
+use super::{Compression, Cursor, Encoder, WriterType, memory::Memory, parsed};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -65,7 +65,7 @@ impl<'a> ContainerReader<'a> {
         while at.remaining() > 0 {
             blocks.push(read_block(&mut at, sync)?);
         }
-        let (schema, memory) = (WriterType::parse(file, schema_json)?, Memory::new(file, bytes.len()));
+        let (schema, memory) = (parsed::parse(file, schema_json)?, Memory::new(file, bytes.len()));
         Ok(Self { schema, schema_json, compression, blocks, file, memory })
     }
 

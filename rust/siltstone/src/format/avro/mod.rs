@@ -13,6 +13,7 @@ mod data_file;
 mod data_format;
 mod data_schema;
 mod memory;
+mod parsed;
 mod plan;
 mod schema;
 mod value;

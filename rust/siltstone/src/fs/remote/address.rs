@@ -1,17 +1,30 @@
 //! `s3://bucket/lake/shop.db/orders`, taken apart.
 
+use super::kind::Kind;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Names of one and the same storage.
-const SCHEMES: [&str; 3] = ["s3", "s3a", "s3n"];
 /// Storages of Paimon that this version does not reach.
-const OTHERS: [&str; 14] =
-    ["oss", "gs", "abfs", "abfss", "wasb", "wasbs", "cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
+const OTHERS: [&str; 13] =
+    ["gs", "abfs", "abfss", "wasb", "wasbs", "cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
+
+/// A bucket of a store.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bucket {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+}
+
+impl Bucket {
+    /// One text for it, whatever the scheme.
+    pub(super) fn place(&self) -> String {
+        format!("{}://{}", self.kind.name(), self.name)
+    }
+}
 
 /// Where a table or a warehouse is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
-    pub(super) bucket: String,
+    pub(super) bucket: Bucket,
     /// Without slashes at its ends; empty for the whole bucket.
     pub(super) key: String,
     /// As it was given, without slashes at its end.
@@ -33,36 +46,36 @@ pub(super) fn scheme_of(location: &str) -> Option<&str> {
 /// `UnsupportedFeature` for other storages, by name; `InvalidArgument` for what names no place in a bucket.
 pub(super) fn parse(location: &str) -> Result<Address> {
     let scheme = scheme_of(location).unwrap_or_default();
-    if !is_ours(scheme) {
-        return Err(unsupported(scheme));
-    }
+    let Some(kind) = Kind::of_scheme(scheme) else { return Err(unsupported(scheme)) };
     let rest = location.get(scheme.len() + "://".len()..).unwrap_or_default();
-    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-    if bucket.contains('@') {
+    let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if name.contains('@') {
         // not quoted: it may hold a secret
-        return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials").hint(
-            "give them as options (s3.access-key, s3.secret-key) or by the environment: URIs are written into logs",
-        ));
+        return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials").hint(format!(
+            "give them as options or by the environment ({}): URIs are written into logs",
+            kind.keys()
+        )));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if bucket.is_empty() || !bucket.chars().all(plain) {
-        return Err(Error::new(ErrorKind::InvalidArgument, format!("{bucket:?} is not the name of a bucket"))
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(Error::new(ErrorKind::InvalidArgument, format!("{name:?} is not the name of a bucket"))
             .with("path", location.escape_debug())
-            .hint("give s3://bucket/path"));
+            .hint(format!("give {}", kind.example())));
     }
+    let bucket = Bucket { kind, name: name.to_owned() };
     let key = key.trim_end_matches('/');
     check_key(location, key)?;
     let path = location.trim_end_matches('/').to_owned();
-    Ok(Address { bucket: bucket.to_owned(), key: key.to_owned(), path })
+    Ok(Address { bucket, key: key.to_owned(), path })
 }
 
 /// The error for a storage that this version does not reach.
 #[cold]
 pub(super) fn unsupported(scheme: &str) -> Error {
     let hint = if OTHERS.contains(&scheme.to_ascii_lowercase().as_str()) {
-        "this version of siltstone works on local file systems and on S3 (s3://, s3a://, s3n://)"
+        "this version of siltstone works on local file systems, on S3 (s3://, s3a://, s3n://) and on OSS (oss://)"
     } else {
-        "siltstone knows local paths, file:// and s3://"
+        "siltstone knows local paths, file://, s3:// and oss://"
     };
     Error::unsupported(format!("the storage '{scheme}'")).hint(hint)
 }
@@ -71,23 +84,20 @@ pub(super) fn unsupported(scheme: &str) -> Error {
 ///
 /// # Errors
 /// `UnsupportedFeature`: it lies in another storage or bucket; `InvalidArgument`: no key can be like this.
-pub(super) fn key_of(bucket: &str, path: &str) -> Result<String> {
-    let inside = scheme_of(path).filter(|scheme| is_ours(scheme)).and_then(|scheme| {
-        let rest = path.get(scheme.len() + "://".len()..)?.strip_prefix(bucket)?;
-        if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+pub(super) fn key_of(bucket: &Bucket, path: &str) -> Result<String> {
+    let inside = scheme_of(path).filter(|scheme| Kind::of_scheme(scheme) == Some(bucket.kind)).and_then(|scheme| {
+        let rest = path.get(scheme.len() + "://".len()..)?;
+        let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
+        (name == bucket.name).then_some(key)
     });
     let Some(key) = inside else {
         return Err(Error::unsupported("a file in another storage or bucket than its table's")
             .with("file", path.escape_debug())
-            .with("bucket", bucket));
+            .with("bucket", &bucket.name));
     };
     let key = key.trim_end_matches('/');
     check_key(path, key)?;
     Ok(key.to_owned())
-}
-
-fn is_ours(scheme: &str) -> bool {
-    SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))
 }
 
 /// Keys mean what paths mean: nothing is left out, nothing leads elsewhere.
@@ -114,14 +124,15 @@ mod tests {
     #[test]
     fn a_location_is_a_bucket_and_a_key() {
         for (location, bucket, key) in [
-            ("s3://b", "b", ""),
-            ("s3a://b/", "b", ""),
-            ("S3N://b.c-1/lake/", "b.c-1", "lake"),
-            ("s3://b/w/db.db/t", "b", "w/db.db/t"),
-            ("s3://b/dt=2026-11-20/é f", "b", "dt=2026-11-20/é f"),
+            ("s3://b", "s3://b", ""),
+            ("s3a://b/", "s3://b", ""),
+            ("S3N://b.c-1/lake/", "s3://b.c-1", "lake"),
+            ("s3://b/w/db.db/t", "s3://b", "w/db.db/t"),
+            ("s3://b/dt=2026-11-20/é f", "s3://b", "dt=2026-11-20/é f"),
+            ("oss://b/w", "oss://b", "w"),
         ] {
             let found = parse(location).unwrap();
-            assert_eq!((found.bucket.as_str(), found.key.as_str()), (bucket, key), "{location}");
+            assert_eq!((found.bucket.place().as_str(), found.key.as_str()), (bucket, key), "{location}");
         }
     }
 
@@ -132,7 +143,7 @@ mod tests {
         {
             assert_eq!(parse(location).unwrap_err().kind(), ErrorKind::InvalidArgument, "{location:?}");
         }
-        for location in ["oss://b/a", "hdfs://n:8020/a", "abfs://c@a.dfs.core.windows.net/x", "x://b"] {
+        for location in ["gs://b/a", "abfs://c@a.dfs.core.windows.net/x", "hdfs://n:8020/a", "x://b"] {
             let error = parse(location).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{location}");
             assert!(error.message().contains(location.split(':').next().unwrap()), "{error}");
@@ -142,17 +153,20 @@ mod tests {
     /// Old Hadoop took `s3n://key:secret@bucket`.
     #[test]
     fn credentials_in_a_uri_are_refused_and_not_repeated() {
-        let error = parse("s3://AKIA:sEcReT@b/a").unwrap_err();
-        assert!(!format!("{error} {:?}", error.hint_text()).contains("sEcReT"));
+        for location in ["s3://AKIA:sEcReT@b/a", "oss://k:sEcReT@b/a"] {
+            let error = parse(location).unwrap_err();
+            assert!(!format!("{error} {:?}", error.hint_text()).contains("sEcReT"));
+        }
     }
 
     #[test]
     fn files_of_another_bucket_are_not_read_from_this_one() {
-        assert_eq!(key_of("b", "s3a://b/w/t").unwrap(), "w/t");
-        assert_eq!(key_of("b", "s3://b").unwrap(), "");
-        for path in ["s3://bb/w", "s3://a/w", "/w", "oss://b/w", "w"] {
-            assert_eq!(key_of("b", path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
+        let bucket = parse("s3://b/w").unwrap().bucket;
+        assert_eq!(key_of(&bucket, "s3a://b/w/t").unwrap(), "w/t");
+        assert_eq!(key_of(&bucket, "s3://b").unwrap(), "");
+        for path in ["s3://bb/w", "s3://a/w", "/w", "oss://b/w", "gs://b/w", "w"] {
+            assert_eq!(key_of(&bucket, path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
         }
-        assert_eq!(key_of("b", "s3://b/w/../x").unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(key_of(&bucket, "s3://b/w/../x").unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fmt, mem,
+    fmt, mem,
     sync::{
         Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -10,20 +10,19 @@ use std::{
     time::Duration,
 };
 
-use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer, services::S3};
+use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
-use super::{errors, holds::Leases, settings::Settings};
+use super::{address::Bucket, errors, holds::Leases, services, settings::Settings};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Before the second try of a request; doubled from try to try.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const AWS: &str = "amazonaws.com";
 
 /// A bucket, and how it is reached.
 #[derive(Debug)]
 pub(super) struct Store {
-    pub(super) bucket: String,
+    pub(super) bucket: Bucket,
     pub(super) settings: Settings,
     /// The locks that this process holds in it.
     pub(super) leases: Leases,
@@ -64,11 +63,11 @@ pub(super) struct Operators {
 }
 
 impl Store {
-    pub(super) fn new(bucket: &str, settings: Settings, tokens: Option<Arc<dyn StorageTokens>>) -> Self {
+    pub(super) fn new(bucket: &Bucket, settings: Settings, tokens: Option<Arc<dyn StorageTokens>>) -> Self {
         Self {
-            bucket: bucket.to_owned(),
-            // Amazon's own keeps them; others say that they do, or ignore what they do not know
-            keeps_conditions: AtomicBool::new(endpoint_of(&settings).is_none_or(|endpoint| endpoint.contains(AWS))),
+            bucket: bucket.clone(),
+            // others say that they do, or ignore what they do not know
+            keeps_conditions: AtomicBool::new(services::is_known_to_keep_conditions(bucket, &settings)),
             settings,
             leases: Leases::default(),
             tokens,
@@ -87,7 +86,7 @@ impl Store {
         {
             return Ok(connected.operators.clone());
         }
-        let fresh = lent.as_ref().map(Settings::parse).transpose()?;
+        let fresh = lent.as_ref().map(|lent| Settings::parse(&self.bucket, lent)).transpose()?;
         let operators = self.connect(fresh.as_ref().unwrap_or(&self.settings))?;
         let before = slot.replace(Connected { process, lent, operators: operators.clone() });
         if before.as_ref().is_some_and(|before| before.process != process) {
@@ -100,8 +99,8 @@ impl Store {
     fn connect(&self, settings: &Settings) -> Result<Operators> {
         let client = reqwest_client(settings)?;
         let context = OperationContext::new().with_http_transport(HttpTransporter::new(client));
-        let once =
-            Operator::new(self.service(settings)).map_err(|e| self.failed("prepare the connection to", "", &e))?;
+        let made = services::operator(&self.bucket, settings)?;
+        let once = made.map_err(|e| self.failed("prepare the connection to", "", &e))?;
         let once = once.with_context(context);
         let retry = RetryLayer::default()
             .with_max_times(settings.retries)
@@ -114,41 +113,9 @@ impl Store {
         Ok(Operators { retried: once.clone().layer(retry), once })
     }
 
-    fn service(&self, settings: &Settings) -> S3 {
-        let mut service = S3::default().bucket(&self.bucket).region(&self.region());
-        let endpoint = endpoint_of(settings);
-        if let Some(endpoint) = &endpoint {
-            service = service.endpoint(endpoint);
-        }
-        if let (Some(access), Some(secret)) = (&settings.access_key, &settings.secret_key) {
-            service = service.access_key_id(access).secret_access_key(secret);
-            if let Some(token) = &settings.session_token {
-                service = service.session_token(token);
-            }
-        }
-        if settings.anonymous {
-            service = service.skip_signature();
-        }
-        let at_aws = endpoint.as_ref().is_none_or(|endpoint| endpoint.contains(AWS));
-        // a certificate of *.s3.amazonaws.com is not one of a name with dots
-        let by_path = settings.path_style.unwrap_or(!at_aws || self.bucket.contains('.'));
-        if by_path { service } else { service.enable_virtual_host_style() }
-    }
-
-    /// Requests are signed for a region, whether the store has several or not.
-    fn region(&self) -> String {
-        let of_endpoint = || {
-            let endpoint = endpoint_of(&self.settings)?;
-            let host = endpoint.split("://").last()?.strip_prefix("s3.")?.split_once(".amazonaws.com")?.0.to_owned();
-            (!host.is_empty()).then_some(host)
-        };
-        let named = self.settings.region.clone().or_else(|| variable("AWS_REGION"));
-        named.or_else(|| variable("AWS_DEFAULT_REGION")).or_else(of_endpoint).unwrap_or_else(|| "us-east-1".to_owned())
-    }
-
     /// Where requests go, for messages.
     pub(super) fn place(&self) -> String {
-        endpoint_of(&self.settings).unwrap_or_else(|| format!("https://s3.{}.{AWS}", self.region()))
+        services::endpoint(&self.bucket, &self.settings).unwrap_or_default()
     }
 
     /// The error for a request that failed.
@@ -159,35 +126,6 @@ impl Store {
     pub(super) fn has_kept_conditions(&self) -> bool {
         self.keeps_conditions.load(Ordering::Relaxed)
     }
-}
-
-/// As the SDKs name it.
-fn endpoint_of(settings: &Settings) -> Option<String> {
-    let given = settings.endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL_S3"));
-    given.or_else(|| variable("AWS_ENDPOINT_URL")).map(|endpoint| endpoint.trim_end_matches('/').to_owned())
-}
-
-/// Everything around the process that says how a store is reached: stores that differ in it are different ones.
-pub(super) fn surroundings() -> Vec<Option<String>> {
-    [
-        "AWS_REGION",
-        "AWS_DEFAULT_REGION",
-        "AWS_ENDPOINT_URL_S3",
-        "AWS_ENDPOINT_URL",
-        "AWS_PROFILE",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AWS_CONFIG_FILE",
-        "AWS_SHARED_CREDENTIALS_FILE",
-    ]
-    .into_iter()
-    .map(variable)
-    .collect()
-}
-
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 fn reqwest_client(settings: &Settings) -> Result<ReqwestTransport> {

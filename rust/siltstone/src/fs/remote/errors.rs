@@ -1,6 +1,6 @@
 //! What a store refuses, in words that say what to check. No text of a request comes in, and no secret.
 
-use super::client::Store;
+use super::{client::Store, kind::Kind, services::SECRET_VARIABLES};
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
     fs::local::not_found,
@@ -8,10 +8,10 @@ use crate::{
 
 /// The error for a request that failed.
 pub(super) fn failed(store: &Store, what: &str, path: &str, error: &opendal::Error) -> Error {
-    if error.kind() == opendal::ErrorKind::NotFound {
+    let answer = Answer::of(error);
+    if error.kind() == opendal::ErrorKind::NotFound && answer.code != "NoSuchBucket" {
         return not_found(path);
     }
-    let answer = Answer::of(error);
     let (why, hint) = explanation(store, error, &answer);
     let mut message = format!("cannot {what}");
     for part in [&why, &answer.code, &answer.message] {
@@ -22,7 +22,7 @@ pub(super) fn failed(store: &Store, what: &str, path: &str, error: &opendal::Err
     }
     let made = Error::new(ErrorKind::Storage, scrubbed(store, &message));
     let made = if path.is_empty() { made } else { made.with("file", path) };
-    let made = made.with("bucket", &store.bucket).with("endpoint", store.place());
+    let made = made.with("bucket", &store.bucket.name).with("endpoint", store.place());
     if hint.is_empty() { made } else { made.hint(hint) }
 }
 
@@ -59,7 +59,8 @@ impl Answer {
             let rest = text.split_once(&format!("{name}: \""))?.1;
             Some(shorten(rest.split_once('"')?.0))
         };
-        match (text.starts_with("S3Error"), field("code")) {
+        let is_answer = ["S3Error", "OssError"].iter().any(|name| text.starts_with(name));
+        match (is_answer, field("code")) {
             (true, Some(code)) => Self { code, message: field("message").unwrap_or_default() },
             _ => Self { code: String::new(), message: String::new() },
         }
@@ -67,53 +68,67 @@ impl Answer {
 }
 
 fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (String, String) {
-    let keys = "check s3.access-key and s3.secret-key, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_PROFILE";
-    let region = "check s3.region (or AWS_REGION) and s3.endpoint";
+    let kind = store.bucket.kind;
+    let (keys, endpoint) = (kind.keys(), kind.endpoint());
     let whole = error.to_string();
-    let (why, hint) = match answer.code.as_str() {
-        "NoSuchBucket" => {
-            ("there is no such bucket", "check the name of the bucket, s3.endpoint and the account of the credentials")
-        }
-        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity" | "AuthFailure" => {
-            ("the credentials are not valid", keys)
-        }
-        "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken" => (
-            "the session token has expired or is not valid",
-            "get new credentials: s3.session.token or AWS_SESSION_TOKEN",
+    let (why, hint): (&str, String) = match answer.code.as_str() {
+        "NoSuchBucket" => (
+            "there is no such bucket",
+            format!("check the name of the bucket, {endpoint} and the account of the credentials"),
         ),
-        "RequestTimeTooSkewed" => ("the clock of this machine is wrong", "set the clock"),
+        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity" | "AuthFailure" => {
+            ("the credentials are not valid", format!("check {keys}"))
+        }
+        "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken" | "SecurityTokenExpired" | "InvalidSecurityToken" => {
+            ("the session token has expired or is not valid", format!("get new credentials: {}", session_token(kind)))
+        }
+        "RequestTimeTooSkewed" => ("the clock of this machine is wrong", "set the clock".to_owned()),
         "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
-            ("the bucket is in another region", region)
+            ("the bucket is in another region", region(kind))
         }
         _ if error.kind() == opendal::ErrorKind::PermissionDenied => (
             "the store refuses",
-            "the credentials must be valid and allowed to list the bucket and to get, put and delete its objects; \
-             check s3.access-key and s3.secret-key (or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE) and s3.region",
+            format!(
+                "the credentials must be valid and allowed to list the bucket and to get, put and delete its objects; check {keys}, \
+                 and {endpoint}{}",
+                if kind == Kind::S3 { " and s3.region" } else { "" }
+            ),
         ),
         _ if is_unreachable(error) => {
-            ("the store cannot be reached", "check s3.endpoint (or AWS_ENDPOINT_URL), the network and proxies")
+            ("the store cannot be reached", format!("check {endpoint}, the network and proxies"))
         }
         _ if whole.contains("credential") => (
             "no credentials were found",
-            "give s3.access-key and s3.secret-key as options, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role; \
-             a handle that came from another process brings none",
+            format!("give {keys}, a profile or a role; a handle that came from another process brings none"),
         ),
         _ if whole.contains("status: 301") || whole.contains("status: 400") => {
-            ("the store does not understand the request", region)
+            ("the store does not understand the request", region(kind))
         }
         "SlowDown" | "InternalError" | "ServiceUnavailable" | "RequestTimeout" => {
-            ("the store failed several times", "try again")
+            ("the store failed several times", "try again".to_owned())
         }
         _ if whole.contains("status: 5") || error.kind() == opendal::ErrorKind::RateLimited => {
-            ("the store failed several times", "try again")
+            ("the store failed several times", "try again".to_owned())
         }
-        _ => ("", ""),
+        _ => ("", String::new()),
     };
     let mut why = why.to_owned();
     if why.is_empty() && answer.code.is_empty() {
         why = shorten(&scrubbed(store, &whole));
     }
-    (why, hint.to_owned())
+    (why, hint)
+}
+
+fn region(kind: Kind) -> String {
+    let more = if kind == Kind::S3 { "s3.region (or AWS_REGION) and " } else { "" };
+    format!("check {more}{}", kind.endpoint())
+}
+
+fn session_token(kind: Kind) -> &'static str {
+    match kind {
+        Kind::S3 => "s3.session.token or AWS_SESSION_TOKEN",
+        Kind::Oss => "fs.oss.securityToken or ALIBABA_CLOUD_SECURITY_TOKEN",
+    }
 }
 
 /// Whether no connection came about.
@@ -130,12 +145,11 @@ pub(super) fn is_unreachable(error: &opendal::Error) -> bool {
 
 /// Whatever a store puts into its answers, secrets of ours do not come out.
 fn scrubbed(store: &Store, text: &str) -> String {
-    let settings = &store.settings;
     let mut text = text.to_owned();
-    for secret in [&settings.secret_key, &settings.session_token, &settings.access_key].into_iter().flatten() {
-        text = text.replace(secret.as_str(), "***");
+    for secret in store.settings.secrets() {
+        text = text.replace(secret, "***");
     }
-    for name in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"] {
+    for name in SECRET_VARIABLES {
         if let Ok(secret) = std::env::var(name)
             && secret.len() > 3
         {

@@ -87,7 +87,7 @@ static SEEN: Mutex<BTreeMap<String, Seen>> = Mutex::new(BTreeMap::new());
 
 /// Takes the lock at a path, of which `key` is the key; `None`: somebody has it.
 pub(super) fn take(store: &Arc<Store>, path: &str, key: &str) -> Result<Option<Lease>> {
-    let name = format!("{}/{key}", store.bucket);
+    let name = format!("{}/{key}", store.bucket.place());
     if was_looked_at(&name) {
         return Ok(None);
     }

@@ -141,7 +141,7 @@ pub(super) fn check_conditions(store: &Arc<Store>, path: &str) -> Result<()> {
     let own = super::address::key_of(&store.bucket, path)?;
     let directory = own.rsplit_once('/').map(|(directory, _)| format!("{directory}/")).unwrap_or_default();
     let key = format!("{directory}.siltstone-probe.{}.tmp", new_uuid());
-    let once = store.operators()?.once;
+    let (once, kind) = (store.operators()?.once, store.bucket.kind);
     let probe = async move {
         let put = || once.write_options(&key, Bytes::new(), write_options(true, &[]));
         let first = put().await;
@@ -155,12 +155,13 @@ pub(super) fn check_conditions(store: &Arc<Store>, path: &str) -> Result<()> {
             Ok(())
         }
         Ok(Ok(_)) => Err(Error::unsupported("writing to this store")
-            .with("bucket", &store.bucket)
+            .with("bucket", &store.bucket.name)
             .with("endpoint", store.place())
-            .hint(
-                "it replaces objects although a request says that the key must be free (If-None-Match: *), so commits could \
-                 be lost; tables can be read there",
-            )),
+            .hint(format!(
+                "it replaces objects although a request says that the key must be free ({}), so commits could be lost; tables \
+                 can be read there",
+                kind.condition()
+            ))),
         Ok(Err(e)) | Err(e) => Err(store.failed("find out whether the store keeps the condition of a put", path, &e)),
     }
 }

@@ -1,42 +1,87 @@
 //! Options of stores, under the names that Paimon and Hadoop have for them.
 //!
-//! `s3.`, `s3a.` and `fs.s3a.` say the same. What is not given here the SDKs' environment, profiles and roles say.
+//! What is not given here the SDKs' environment, profiles and roles say.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use super::{address::Bucket, kind::Kind};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::{is_secret, parse_duration},
 };
 
-const PREFIXES: [&str; 3] = ["fs.s3a.", "s3a.", "s3."];
 /// Options of storages that this version does not reach.
-const OTHERS: [&str; 9] = ["oss.", "fs.oss.", "fs.gs.", "gs.", "fs.cosn.", "fs.obs.", "obs.", "fs.azure.", "fs.cos."];
+const OTHERS: [&str; 8] = ["oss.", "fs.gs.", "gs.", "fs.azure.", "fs.cosn.", "fs.obs.", "obs.", "fs.cos."];
 
-/// The options by their names here: Paimon's, then those that mean the same.
-const KNOWN: [(&str, &[&str]); 11] = [
-    ("access-key", &["access.key"]),
-    ("secret-key", &["secret.key"]),
-    ("session.token", &["session-token"]),
-    ("endpoint", &[]),
-    ("region", &["endpoint.region"]),
-    ("path.style.access", &["path-style-access"]),
-    ("connection.ssl.enabled", &[]),
-    ("attempts.maximum", &[]),
-    ("connection.establish.timeout", &[]),
-    ("connection.timeout", &[]),
-    ("aws.credentials.provider", &[]),
+/// What an option says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Means {
+    AccessKey,
+    SecretKey,
+    SessionToken,
+    Endpoint,
+    Region,
+    PathStyle,
+    Tls,
+    /// Tries of a request.
+    Attempts,
+    ConnectTime,
+    AnswerTime,
+    /// How keys are found, or that there are none.
+    Provider,
+    Encryption,
+    EncryptionKey,
+}
+
+/// An option: its name behind the prefix, what it says, and other names for it.
+type Known = (&'static str, Means, &'static [&'static str]);
+
+const S3: &[Known] = &[
+    ("access-key", Means::AccessKey, &["access.key"]),
+    ("secret-key", Means::SecretKey, &["secret.key"]),
+    ("session.token", Means::SessionToken, &["session-token"]),
+    ("endpoint", Means::Endpoint, &[]),
+    ("region", Means::Region, &["endpoint.region"]),
+    ("path.style.access", Means::PathStyle, &["path-style-access"]),
+    ("connection.ssl.enabled", Means::Tls, &[]),
+    ("attempts.maximum", Means::Attempts, &[]),
+    ("connection.establish.timeout", Means::ConnectTime, &[]),
+    ("connection.timeout", Means::AnswerTime, &[]),
+    ("aws.credentials.provider", Means::Provider, &[]),
 ];
+
+const OSS: &[Known] = &[
+    ("accessKeyId", Means::AccessKey, &[]),
+    ("accessKeySecret", Means::SecretKey, &[]),
+    ("securityToken", Means::SessionToken, &[]),
+    ("endpoint", Means::Endpoint, &[]),
+    ("connection.secure.enabled", Means::Tls, &[]),
+    ("server-side-encryption", Means::Encryption, &[]),
+    ("server-side-encryption-key-id", Means::EncryptionKey, &[]),
+    ("attempts.maximum", Means::Attempts, &[]),
+    ("connection.establish.timeout", Means::ConnectTime, &[]),
+    ("connection.timeout", Means::AnswerTime, &[]),
+];
+
+fn known_of(kind: Kind) -> &'static [Known] {
+    match kind {
+        Kind::S3 => S3,
+        Kind::Oss => OSS,
+    }
+}
 
 /// Whether an option is one of a storage, not of a table or catalog.
 pub fn is_storage_option(key: &str) -> bool {
-    PREFIXES.iter().chain(&OTHERS).any(|prefix| key.starts_with(prefix))
+    Kind::of_option(key).is_some() || OTHERS.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// What an option is called here, whatever its prefix.
-fn name_of(key: &str) -> Option<&'static str> {
-    let rest = PREFIXES.iter().find_map(|prefix| key.strip_prefix(prefix))?;
-    KNOWN.iter().find(|(name, others)| *name == rest || others.contains(&rest)).map(|(name, _)| *name)
+/// What an option of a kind of store says, whatever its prefix.
+fn meaning(kind: Kind, key: &str) -> Option<Means> {
+    let rest = kind.prefixes().iter().find_map(|prefix| key.strip_prefix(prefix))?;
+    // some programs make keys lower case
+    let is = |name: &str| name.eq_ignore_ascii_case(rest);
+    let known = known_of(kind).iter().find(|(name, _, others)| is(name) || others.iter().any(|other| is(other)));
+    known.map(|(_, means, _)| *means)
 }
 
 /// How a bucket is reached.
@@ -49,6 +94,8 @@ pub(super) struct Settings {
     pub(super) region: Option<String>,
     pub(super) path_style: Option<bool>,
     pub(super) anonymous: bool,
+    /// Method and key by which the store encrypts (OSS).
+    pub(super) encryption: (Option<String>, Option<String>),
     /// Tries of a request after the first.
     pub(super) retries: usize,
     pub(super) connect_timeout: Duration,
@@ -66,96 +113,149 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// From options of a storage.
+    /// From options of the storage that a bucket is in.
     ///
     /// # Errors
     /// `UnknownOption`: there is none of this name; `InvalidOption`: a value that cannot be; `UnsupportedFeature`: of another storage.
-    pub(super) fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
-        let given = by_name(options)?;
-        let text = |name: &str| given.get(name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty());
-        let owned = |name: &str| text(name).map(str::to_owned);
-        let flag = |name: &str| text(name).map(|value| parse_flag(key_as_given(&given, name), value)).transpose();
-        let duration = |name: &str, millis| match text(name) {
-            Some(value) => parse_time(key_as_given(&given, name), value),
-            None => Ok(Duration::from_millis(millis)),
-        };
-        let attempts =
-            match text("attempts.maximum") {
-                Some(value) => value.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(|| {
-                    invalid(key_as_given(&given, "attempts.maximum"), value, "a number from 1 to 100")
-                })?,
-                None => 4,
-            };
-        let (access_key, secret_key) = (owned("access-key"), owned("secret-key"));
+    pub(super) fn parse(bucket: &Bucket, options: &BTreeMap<String, String>) -> Result<Self> {
+        let given = Given::of(bucket, options)?;
+        let (access_key, secret_key) = (given.owned(Means::AccessKey), given.owned(Means::SecretKey));
         if access_key.is_some() != secret_key.is_some() {
-            let (there, missing) = if access_key.is_some() { ("access", "secret") } else { ("secret", "access") };
-            let message = format!("'s3.{there}-key' is given without 's3.{missing}-key'");
-            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", format!("s3.{missing}-key")));
+            let names = [Means::AccessKey, Means::SecretKey].map(|means| name_of(bucket.kind, means));
+            let [access, secret] = names;
+            let (there, missing) = if access_key.is_some() { (access, secret) } else { (secret, access) };
+            let message = format!("'{there}' is given without '{missing}'");
+            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", missing));
         }
-        let ssl = flag("connection.ssl.enabled")?.unwrap_or(true);
+        let tls = given.flag(Means::Tls)?.unwrap_or(true);
         Ok(Self {
             access_key,
             secret_key,
-            session_token: owned("session.token"),
-            endpoint: text("endpoint").map(|endpoint| with_scheme(endpoint, ssl)),
-            region: owned("region"),
-            path_style: flag("path.style.access")?,
-            anonymous: match text("aws.credentials.provider") {
-                None => false,
-                Some(class) if class.rsplit('.').next() == Some("AnonymousAWSCredentialsProvider") => true,
-                Some(class) => {
-                    return Err(Error::unsupported(format!("the credentials provider '{class}'"))
-                        .with("option", key_as_given(&given, "aws.credentials.provider"))
-                        .hint("leave it out: the environment, profiles, web identities and instance roles are asked by themselves"));
-                }
-            },
-            retries: attempts - 1,
-            connect_timeout: duration("connection.establish.timeout", 2_000)?,
-            answer_timeout: duration("connection.timeout", 30_000)?,
+            session_token: given.owned(Means::SessionToken),
+            endpoint: given.text(Means::Endpoint).map(|endpoint| with_scheme(endpoint, tls)),
+            region: given.owned(Means::Region),
+            path_style: given.flag(Means::PathStyle)?,
+            anonymous: given.anonymous()?,
+            encryption: given.encryption()?,
+            retries: given.attempts()?.unwrap_or(4) - 1,
+            connect_timeout: given.duration(Means::ConnectTime, 2_000)?,
+            answer_timeout: given.duration(Means::AnswerTime, 30_000)?,
         })
     }
-}
 
-/// Each option by its name here, with the key and value that were given.
-fn by_name(options: &BTreeMap<String, String>) -> Result<BTreeMap<&'static str, (String, String)>> {
-    let mut given: BTreeMap<&'static str, (String, String)> = BTreeMap::new();
-    for (key, value) in options {
-        let Some(name) = name_of(key) else { return Err(unknown(key)) };
-        if let Some((other, before)) = given.get(name)
-            && before != value
-        {
-            let message = format!("'{key}' and '{other}' mean the same and have different values");
-            return Err(Error::new(ErrorKind::InvalidOption, message)
-                .with("option", key)
-                .hint("give only one of them"));
-        }
-        given.insert(name, (key.clone(), value.clone()));
+    /// What must not be shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        [&self.secret_key, &self.session_token, &self.access_key].into_iter().flatten().map(String::as_str)
     }
-    Ok(given)
 }
 
-fn key_as_given<'a>(given: &'a BTreeMap<&'static str, (String, String)>, name: &'a str) -> &'a str {
-    given.get(name).map_or(name, |(key, _)| key.as_str())
+/// Options by what they say, with key and value as they were given.
+struct Given {
+    kind: Kind,
+    options: BTreeMap<Means, (String, String)>,
 }
 
-fn unknown(key: &str) -> Error {
-    if !PREFIXES.iter().any(|prefix| key.starts_with(prefix)) {
+impl Given {
+    fn of(bucket: &Bucket, options: &BTreeMap<String, String>) -> Result<Self> {
+        let mut given: BTreeMap<Means, (String, String)> = BTreeMap::new();
+        for (key, value) in options {
+            let Some(means) = meaning(bucket.kind, key) else { return Err(unknown(bucket.kind, key)) };
+            if let Some((other, before)) = given.get(&means)
+                && before != value
+            {
+                let message = format!("'{key}' and '{other}' mean the same and have different values");
+                return Err(Error::new(ErrorKind::InvalidOption, message)
+                    .with("option", key)
+                    .hint("give only one of them"));
+            }
+            given.insert(means, (key.clone(), value.clone()));
+        }
+        Ok(Self { kind: bucket.kind, options: given })
+    }
+
+    fn key(&self, means: Means) -> String {
+        self.options.get(&means).map_or_else(|| name_of(self.kind, means), |(key, _)| key.clone())
+    }
+
+    fn text(&self, means: Means) -> Option<&str> {
+        self.options.get(&means).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    fn owned(&self, means: Means) -> Option<String> {
+        self.text(means).map(str::to_owned)
+    }
+
+    fn flag(&self, means: Means) -> Result<Option<bool>> {
+        self.text(means).map(|value| parse_flag(&self.key(means), value)).transpose()
+    }
+
+    /// Tries of a request: 1 or more.
+    fn attempts(&self) -> Result<Option<usize>> {
+        let Some(value) = self.text(Means::Attempts) else { return Ok(None) };
+        let parsed = value.parse().ok().filter(|n| (1..=100).contains(n));
+        parsed.map(Some).ok_or_else(|| invalid(&self.key(Means::Attempts), value, "a number from 1 to 100"))
+    }
+
+    fn duration(&self, means: Means, millis: u64) -> Result<Duration> {
+        match self.text(means) {
+            Some(value) => parse_time(&self.key(means), value),
+            None => Ok(Duration::from_millis(millis)),
+        }
+    }
+
+    /// Whether requests are not signed.
+    fn anonymous(&self) -> Result<bool> {
+        let Some(class) = self.text(Means::Provider) else { return Ok(false) };
+        if class.rsplit('.').next() == Some("AnonymousAWSCredentialsProvider") {
+            return Ok(true);
+        }
+        Err(Error::unsupported(format!("the credentials provider '{class}'"))
+            .with("option", self.key(Means::Provider))
+            .hint("leave it out: the environment, profiles, web identities and instance roles are asked by themselves"))
+    }
+
+    fn encryption(&self) -> Result<(Option<String>, Option<String>)> {
+        let (method, key) = (self.owned(Means::Encryption), self.owned(Means::EncryptionKey));
+        match method.as_deref() {
+            Some("AES256" | "KMS") | None => {}
+            Some(other) => return Err(invalid(&self.key(Means::Encryption), other, "AES256 or KMS")),
+        }
+        if key.is_some() && method.as_deref() != Some("KMS") {
+            let message = format!("'{}' needs '{}' = KMS", self.key(Means::EncryptionKey), self.key(Means::Encryption));
+            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", self.key(Means::EncryptionKey)));
+        }
+        Ok((method, key))
+    }
+}
+
+/// The option that says something.
+fn name_of(kind: Kind, means: Means) -> String {
+    let known = known_of(kind).iter().find(|(_, says, _)| *says == means);
+    format!("{}{}", kind.prefix(), known.map_or("", |(name, _, _)| name))
+}
+
+fn unknown(kind: Kind, key: &str) -> Error {
+    let Some(rest) = kind.prefixes().iter().find_map(|prefix| key.strip_prefix(prefix)) else {
+        if let Some(other) = Kind::of_option(key) {
+            let message =
+                format!("'{key}' is an option of the storage {}, and the location is in {}", other.name(), kind.name());
+            let error = Error::new(ErrorKind::InvalidOption, message).with("option", key);
+            return error.hint(format!("leave it out, or give a location such as {}", other.example()));
+        }
         let scheme = key.trim_start_matches("fs.").split('.').next().unwrap_or(key);
         return Error::unsupported(format!("the option '{key}' of the storage '{scheme}'")).with("option", key);
-    }
-    let rest = PREFIXES.iter().find_map(|prefix| key.strip_prefix(prefix)).unwrap_or(key);
-    let names = KNOWN.iter().flat_map(|(name, others)| std::iter::once(name).chain(others.iter()));
+    };
+    let (prefix, known) = (kind.prefix(), known_of(kind));
+    let names = known.iter().flat_map(|(name, _, others)| std::iter::once(name).chain(others.iter()));
     let near = names.min_by_key(|name| strsim::damerau_levenshtein(name, rest));
     let near = near.filter(|name| strsim::damerau_levenshtein(name, rest) <= 3);
-    let error =
-        Error::new(ErrorKind::UnknownOption, format!("'{key}' is no option of the storage s3")).with("option", key);
-    match near {
-        Some(near) => error.hint(format!("did you mean 's3.{near}'?")),
-        None => error.hint(format!(
-            "options: {}",
-            KNOWN.iter().map(|(name, _)| format!("s3.{name}")).collect::<Vec<_>>().join(", ")
-        )),
+    let error = Error::new(ErrorKind::UnknownOption, format!("'{key}' is no option of the storage {}", kind.name()))
+        .with("option", key);
+    if let Some(near) = near {
+        return error.hint(format!("did you mean '{prefix}{near}'?"));
     }
+    let names: Vec<String> = known.iter().map(|(name, _, _)| format!("{prefix}{name}")).collect();
+    error.hint(format!("options: {}", names.join(", ")))
 }
 
 /// The value is not quoted: where it stands in the wrong place it may be a secret.
@@ -190,6 +290,14 @@ fn with_scheme(endpoint: &str, ssl: bool) -> String {
 mod tests {
     use super::*;
 
+    fn bucket(location: &str) -> Bucket {
+        super::super::address::parse(location).unwrap().bucket
+    }
+
+    fn parsed(location: &str, pairs: &[(&str, &str)]) -> Result<Settings> {
+        Settings::parse(&bucket(location), &options(pairs))
+    }
+
     fn options(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
@@ -201,7 +309,7 @@ mod tests {
             ["fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.path.style.access"],
             ["s3a.access-key", "s3a.secret.key", "s3a.path-style-access"],
         ] {
-            let parsed = Settings::parse(&options(&[(access, "a"), (secret, "b"), (style, "TRUE")])).unwrap();
+            let parsed = parsed("s3://b", &[(access, "a"), (secret, "b"), (style, "TRUE")]).unwrap();
             assert_eq!(
                 (parsed.access_key.as_deref(), parsed.secret_key.as_deref(), parsed.path_style),
                 (Some("a"), Some("b"), Some(true))
@@ -212,9 +320,11 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_refused_with_the_nearest() {
-        let error = Settings::parse(&options(&[("s3.end-point", "x")])).unwrap_err();
+        let error = parsed("s3://b", &[("s3.end-point", "x")]).unwrap_err();
         assert_eq!((error.kind(), error.hint_text()), (ErrorKind::UnknownOption, Some("did you mean 's3.endpoint'?")));
-        let error = Settings::parse(&options(&[("fs.oss.endpoint", "x")])).unwrap_err();
+        let error = parsed("s3://b", &[("fs.oss.endpoint", "x")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        let error = parsed("s3://b", &[("fs.cosn.bucket.region", "x")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     }
 
@@ -227,13 +337,13 @@ mod tests {
             &[("s3.connection.timeout", "soon")],
             &[("s3.endpoint", "a"), ("fs.s3a.endpoint", "b")],
         ] {
-            assert_eq!(Settings::parse(&options(pairs)).unwrap_err().kind(), ErrorKind::InvalidOption, "{pairs:?}");
+            assert_eq!(parsed("s3://b", pairs).unwrap_err().kind(), ErrorKind::InvalidOption, "{pairs:?}");
         }
     }
 
     #[test]
     fn an_endpoint_without_a_scheme_gets_one() {
-        let endpoint = |pairs: &[(&str, &str)]| Settings::parse(&options(pairs)).unwrap().endpoint.unwrap();
+        let endpoint = |pairs: &[(&str, &str)]| parsed("s3://b", pairs).unwrap().endpoint.unwrap();
         assert_eq!(endpoint(&[("s3.endpoint", "minio:9000/")]), "https://minio:9000");
         assert_eq!(endpoint(&[("s3.endpoint", "m:9"), ("s3.connection.ssl.enabled", "false")]), "http://m:9");
         assert_eq!(endpoint(&[("s3.endpoint", "http://m:9")]), "http://m:9");
@@ -241,17 +351,28 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_printed() {
-        let parsed = Settings::parse(&options(&[
-            ("s3.access-key", "AKIAX"),
-            ("s3.secret-key", "sEcReT"),
-            ("s3.session.token", "tOkEn"),
-        ]));
-        let text = format!("{:?}", parsed.unwrap());
+        let given = [("s3.access-key", "AKIAX"), ("s3.secret-key", "sEcReT"), ("s3.session.token", "tOkEn")];
+        let text = format!("{:?}", parsed("s3://b", &given).unwrap());
         assert!(!text.contains("AKIAX") && !text.contains("sEcReT") && !text.contains("tOkEn"), "{text}");
         let given = options(&[("s3.secret-key", "x"), ("s3.endpoint", "y"), ("merge-engine", "deduplicate")]);
         assert_eq!(
             crate::options::without_secrets(&given).into_keys().collect::<Vec<_>>(),
             ["merge-engine", "s3.endpoint"]
         );
+    }
+
+    #[test]
+    fn names_of_hadoop_for_other_stores_are_understood() {
+        let oss = [
+            ("fs.oss.accesskeyid", "a"),
+            ("fs.oss.accessKeySecret", "b"),
+            ("fs.oss.endpoint", "oss-cn-x.aliyuncs.com"),
+            ("fs.oss.server-side-encryption", "KMS"),
+            ("fs.oss.server-side-encryption-key-id", "k"),
+        ];
+        let oss = parsed("oss://b", &oss).unwrap();
+        assert_eq!(oss.access_key.as_deref(), Some("a"));
+        assert_eq!(oss.endpoint.as_deref(), Some("https://oss-cn-x.aliyuncs.com"));
+        assert_eq!(oss.encryption, (Some("KMS".to_owned()), Some("k".to_owned())));
     }
 }

@@ -11,7 +11,8 @@ use std::{
 use super::{
     RemoteFileIo,
     address::{self, Address, scheme_of},
-    client::{StorageTokens, Store, surroundings},
+    client::{StorageTokens, Store},
+    services::surroundings,
     settings::{Settings, is_storage_option},
 };
 use crate::{
@@ -95,15 +96,15 @@ pub fn open_storage(location: &str, options: &Options) -> Result<Option<Opened>>
     };
     let address = address::parse(location)
         .map_err(|e| if e.kind() == ErrorKind::UnsupportedFeature { e.with("path", location) } else { e })?;
-    tracing::debug!(scheme, bucket = address.bucket, "a location on a store");
+    tracing::debug!(scheme, bucket = address.bucket.name, "a location on a store");
     let own = if let Some(known) = known(&address, &own) {
         known
     } else {
-        Settings::parse(&own)?;
+        Settings::parse(&address.bucket, &own)?;
         remember(&address, &own);
         own
     };
-    let settings = Settings::parse(&own)?;
+    let settings = Settings::parse(&address.bucket, &own)?;
     let store = shared(&address, &own, settings);
     let mut shown = without_secrets(&own);
     shown.extend(rest);
@@ -142,12 +143,12 @@ fn remember(address: &Address, own: &Options) {
 }
 
 fn place_of(address: &Address) -> String {
-    format!("{}/{}", address.bucket, address.key)
+    format!("{}/{}", address.bucket.place(), address.key)
 }
 
 fn shared(address: &Address, options: &Options, settings: Settings) -> Arc<Store> {
     let (lent_for, tokens) = lender(address).unzip();
-    let key = (address.bucket.clone(), lent_for, options.clone(), surroundings());
+    let key = (address.bucket.place(), lent_for, options.clone(), surroundings());
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, store)) = stores.iter().find(|(known, _)| *known == key) {
         return Arc::clone(store);

@@ -8,6 +8,7 @@ use crate::{
     commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit},
     env::ClockRef,
     io::TableContext,
+    maintenance::iceberg,
 };
 
 /// A [`TableCommit`] that what is automatic follows; all that it does not do itself is the commit's.
@@ -46,6 +47,10 @@ impl Committer {
     fn maintained(&self, mut outcome: CommitOutcome, batch: bool) -> CommitOutcome {
         let snapshot = outcome.snapshots.iter().map(|snapshot| snapshot.id).max();
         let committed = Committed { snapshot, batch, now: self.0.now_millis() };
+        if let Err(error) = iceberg::publish(self.0.context(), &outcome.snapshots) {
+            tracing::warn!(%error, "Iceberg metadata after a commit failed");
+            outcome.notes.push(format!("the commit is done, its Iceberg metadata failed: {error}"));
+        }
         outcome.notes.extend(after_commit(self.0.context(), committed));
         outcome
     }

@@ -16,7 +16,7 @@ use self::background::in_background;
 use super::{
     expire::{
         PartitionExpiry, Retention, before, expire_changelogs, expire_consumers, expire_partitions, expire_snapshots,
-        expiring,
+        expiring_or_followed, stays,
     },
     tag,
 };
@@ -28,6 +28,9 @@ use crate::{
 
 /// When the partitions of a table were last looked at by this process, by location and branch.
 static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None);
+
+/// For how long a handle on a store takes it that no tag has a time, when it has found none.
+const TAGS_KNOWN_MILLIS: i64 = 10_000;
 
 /// What was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +77,7 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     note("the automatic creation of tags", tag::create_automatic(ctx).map(drop));
     let Some(newest) = committed.snapshot else { return notes };
     if ctx.options.tag_time_expire_enabled {
-        note("the expiry of tags", tag::expire_tags(ctx, None, now, false).map(drop));
+        note("the expiry of tags", tags(ctx, now));
     }
     let mut is_newest = true;
     let expired = partitions(ctx, committed).map(|dropped| is_newest = !dropped);
@@ -85,22 +88,47 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     notes
 }
 
+/// Tags whose time is over. On a store, where it costs a request, a handle that has found none with a time looks again after a while.
+fn tags(ctx: &TableContext, now: i64) -> Result<()> {
+    let looked = ctx.remembered.upkeep(&ctx.branch).no_timed_tags;
+    let is_known = |looked| (0..TAGS_KNOWN_MILLIS).contains(&now.saturating_sub(looked));
+    if !ctx.fs.has_directories() && looked.is_some_and(is_known) {
+        return Ok(());
+    }
+    let has_timed = tag::expire_over(ctx, now)?;
+    ctx.remembered.change_upkeep(&ctx.branch, |known| known.no_timed_tags = (!has_timed).then_some(now));
+    Ok(())
+}
+
 /// `newest` is the snapshot that was just committed; `None`: there may be a newer one of ours. What others have done since only
 /// lets an expiry begin later, or for nothing: it looks for itself.
 fn snapshots(ctx: &TableContext, now: i64, newest: Option<i64>) -> Result<()> {
     let manager = ctx.snapshots();
+    let known = ctx.remembered.upkeep(&ctx.branch);
+    let remember = |oldest| ctx.remembered.change_upkeep(&ctx.branch, |known| known.oldest = oldest);
     let keep = Retention::of_options(&ctx.options, now);
+    let changelogs = Retention::changelogs_outlive(&ctx.options);
+    if let (Some((oldest, followed)), Some(newest), false) = (known.oldest, newest, changelogs)
+        && stays((oldest, newest), followed, &keep)
+    {
+        return Ok(());
+    }
     // by the hint: looking through the whole directory after each commit would cost too much
     let (earliest, has_hint) = manager.earliest_by_hint()?;
     let newest = newest.map_or_else(|| manager.latest_id(), |id| Ok(Some(id)))?;
     if let (Some(earliest), Some(newest)) = (earliest, newest) {
-        if expiring(ctx, &manager, (earliest, newest), &keep)?.is_some() {
+        let (due, followed) = expiring_or_followed(ctx, &manager, (earliest, newest), &keep)?;
+        if due.is_some() {
+            remember(None);
             expire_snapshots(ctx, &keep, false)?;
         } else if !has_hint {
             manager.write_earliest_hint(earliest)?;
         }
+        if due.is_none() {
+            remember(Some((earliest, followed)));
+        }
     }
-    if Retention::changelogs_outlive(&ctx.options) {
+    if changelogs {
         expire_changelogs(ctx, &Retention::of_changelogs(&ctx.options, now), false)?;
     }
     Ok(())

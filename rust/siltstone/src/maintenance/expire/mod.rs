@@ -24,5 +24,5 @@ pub use changelog::expire_changelogs;
 pub use consumers::expire_consumers;
 pub use partitions::{PartitionExpiry, expire_partitions};
 pub use range::Retention;
-pub(super) use range::{before, expiring};
+pub(super) use range::{before, expiring_or_followed, stays};
 pub use snapshots::expire_snapshots;

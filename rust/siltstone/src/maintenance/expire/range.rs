@@ -83,14 +83,28 @@ pub(in crate::maintenance) struct Range {
 pub(in crate::maintenance) fn expiring(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
-    (earliest, latest): (i64, i64),
+    ids: (i64, i64),
     keep: &Retention,
 ) -> Result<Option<Range>> {
+    expiring_or_followed(ctx, snapshots, ids, keep).map(|(range, _)| range)
+}
+
+/// The same; and when the snapshot after the oldest one was committed, where that was asked ([`stays`]).
+pub(in crate::maintenance) fn expiring_or_followed(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    (earliest, latest): (i64, i64),
+    keep: &Retention,
+) -> Result<(Option<Range>, Option<i64>)> {
     keep.check()?;
     let mut end = latest.saturating_sub(keep.min).saturating_add(1).min(earliest.saturating_add(keep.limit));
     let by_number = latest.saturating_sub(keep.max).saturating_add(1).max(earliest);
-    if end <= earliest || !is_due(snapshots, earliest, by_number, keep)? {
-        return Ok(None);
+    if end <= earliest {
+        return Ok((None, None));
+    }
+    let (is_due, followed) = is_due(snapshots, earliest, by_number, keep)?;
+    if !is_due {
+        return Ok((None, followed));
     }
     if !ctx.options.consumer_changelog_only {
         let consumers = ctx.consumers();
@@ -99,13 +113,28 @@ pub(in crate::maintenance) fn expiring(
     if let Some(limit) = keep.older_than {
         end = first_followed_since(snapshots, by_number, end, limit)?;
     }
-    Ok((end > earliest).then_some(Range { end }))
+    Ok(((end > earliest).then_some(Range { end }), followed))
 }
 
-/// Whether the oldest snapshot goes, as far as numbers and times say.
-fn is_due(snapshots: &SnapshotManager, earliest: i64, by_number: i64, keep: &Retention) -> Result<bool> {
-    let Some(limit) = keep.older_than.filter(|_| by_number <= earliest) else { return Ok(true) };
-    Ok(first_followed_since(snapshots, earliest, earliest.saturating_add(1), limit)? > earliest)
+/// Whether the oldest snapshot stays whatever consumers say, as far as it was looked at before: `followed` is when the one after it
+/// was committed.
+pub(in crate::maintenance) fn stays((earliest, latest): (i64, i64), followed: Option<i64>, keep: &Retention) -> bool {
+    if keep.check().is_err() || latest < earliest {
+        return false;
+    }
+    let too_few = latest.saturating_sub(keep.min) < earliest;
+    let too_young = keep.older_than.zip(followed).is_some_and(|(limit, followed)| followed >= limit);
+    too_few || (too_young && latest.saturating_sub(keep.max) < earliest)
+}
+
+/// Whether the oldest snapshot goes, as far as numbers and times say; and when the next one was committed, where that was asked.
+fn is_due(snapshots: &SnapshotManager, earliest: i64, by_number: i64, keep: &Retention) -> Result<(bool, Option<i64>)> {
+    let Some(limit) = keep.older_than.filter(|_| by_number <= earliest) else { return Ok((true, None)) };
+    let next = earliest.saturating_add(1);
+    match snapshots.time_of(next)? {
+        Some(followed) => Ok((followed < limit, Some(followed))),
+        None => Ok((first_followed_since(snapshots, earliest, next, limit)? > earliest, None)),
+    }
 }
 
 /// The first id from `from` on whose successor is as young as `limit`; `end` when there is none before it. Where the next id

@@ -85,6 +85,7 @@ pub(super) fn publish(
     if_not_exists: bool,
 ) -> Result<Tag> {
     let (snapshots, tags) = managers(ctx);
+    ctx.remembered.change_upkeep(&ctx.branch, |known| known.no_timed_tags = None);
     let own = if held.is_none() { UpkeepLock::try_take(&ctx.fs, &ctx.location)? } else { None };
     let waits = held.is_none() && own.is_none() && !snapshots.has_version(&tag.snapshot)?;
     let waited = if waits { Some(upkeep_lock(ctx)?) } else { None };
@@ -235,6 +236,7 @@ pub(super) fn replace_locked(
     tag: &Tag,
 ) -> Result<Report> {
     let (snapshots, tags) = managers(ctx);
+    ctx.remembered.change_upkeep(&ctx.branch, |known| known.no_timed_tags = None);
     let is_another = !tag.snapshot.is_same_version(old);
     if is_another {
         check_no_branch(ctx, name, old, None)?;

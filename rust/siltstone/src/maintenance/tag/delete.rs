@@ -1,6 +1,6 @@
 //! Deleting tags, with the files that only they kept (semantics g.4).
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use serde_json::json;
 
@@ -105,22 +105,34 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot,
 ///
 /// A tag that a branch was made from stays, and the report says so. So does one that was replaced by a younger one since.
 pub fn expire_tags(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<Report> {
+    expire(ctx, older_than, now, dry_run).map(|(report, _)| report)
+}
+
+/// Deletes tags whose retention is over; whether there was any that has one.
+pub(in crate::maintenance) fn expire_over(ctx: &TableContext, now: i64) -> Result<bool> {
+    expire(ctx, None, now, false).map(|(_, has_timed)| has_timed)
+}
+
+fn expire(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<(Report, bool)> {
+    let has_timed = Cell::new(false);
     let tags = ctx.tags();
     let local = |millis: i64| chrono::DateTime::from_timestamp_millis(local_wall_clock(millis)).map(|t| t.naive_utc());
     let (Some(now), limit) = (local(now), older_than.and_then(local)) else {
         return Err(Error::new(ErrorKind::InvalidArgument, "the time is out of range"));
     };
-    delete_chosen(ctx, dry_run, &|| {
+    let report = delete_chosen(ctx, dry_run, &|| {
         let mut chosen = Vec::new();
         for (name, tag) in tags.tags()? {
             let over = tag.expires_at().is_some_and(|end| end < now);
-            let made = made_at(&tags, &name, &tag, &local)?;
+            has_timed.set(has_timed.get() || tag.expires_at().is_some());
+            let made = if limit.is_some() { made_at(&tags, &name, &tag, &local)? } else { None };
             if over || limit.is_some_and(|limit| made.is_some_and(|made| made < limit)) {
                 chosen.push(name);
             }
         }
         Ok(chosen)
-    })
+    })?;
+    Ok((report, has_timed.get()))
 }
 
 /// Deletes the tags that `choose` names. It is asked again when the lock is held: from then on nobody replaces a tag.

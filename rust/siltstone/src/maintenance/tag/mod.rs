@@ -14,5 +14,6 @@ mod delete;
 pub use automatic::create_automatic;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
 pub(crate) use create::{check_kept, create_fork_tag};
+pub(in crate::maintenance) use delete::expire_over;
 pub use delete::{delete_tag, expire_tags};
 pub(crate) use delete::{delete_tag_locked, planned_deletion};

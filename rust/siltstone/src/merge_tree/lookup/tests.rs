@@ -48,6 +48,7 @@ fn context(fs: &FaultFileIo, key: &[&str], options: &[(&str, &str)]) -> TableCon
         schema,
         schemas: Arc::new(schemas),
         written: None,
+        remembered: Arc::default(),
     }
 }
 

@@ -62,7 +62,11 @@ struct Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        self.token.cancel();
+        // once the stream has ended nothing of it is to be stopped, and files that it has begun elsewhere, those of a changelog,
+        // are finished by others
+        if !self.done {
+            self.token.cancel();
+        }
         // a thread that waits for room in the queue learns that nobody reads
         self.receiver = never();
         self.threads.join();
@@ -219,6 +223,21 @@ mod tests {
             let column: ArrayRef = Arc::new(Int32Array::from(vec![i]));
             Ok(RecordBatch::try_from_iter([("i", column)])?)
         }))
+    }
+
+    /// What a stream has begun on its thread: the file of a changelog, whose encoder has a thread under the same token.
+    #[test]
+    fn what_a_stream_has_begun_goes_on_after_its_end_and_stops_when_nobody_reads_on() {
+        for whole in [true, false] {
+            let begun = Arc::new(std::sync::Mutex::new(None));
+            let inside = Arc::clone(&begun);
+            let stream = numbers(0, 40).inspect(move |_| *inside.lock().unwrap() = Some(cancel::current().child()));
+            let mut ahead = read_ahead(Box::new(stream), 2);
+            let read = ahead.by_ref().take(if whole { 100 } else { 3 }).count();
+            drop(ahead);
+            let token = begun.lock().unwrap().take().unwrap();
+            assert_eq!((read, token.is_cancelled()), if whole { (40, false) } else { (3, true) });
+        }
     }
 
     #[test]

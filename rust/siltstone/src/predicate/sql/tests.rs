@@ -10,6 +10,7 @@ const PLAIN: Grammar = Grammar {
     functions: &["upper"],
     casts: true,
     cases: false,
+    keys: false,
 };
 
 fn read(text: &str) -> String {

@@ -212,25 +212,25 @@ fn a_rollback_gives_up_when_another_program_has_let_its_target_expire() {
     let live = files(&fs);
     let (calls, _) = calls_of_rollback(&made, 5);
     let (mut before_record, mut after_record) = (0, 0);
-    for (call, kept) in (0..calls.len() as u64).flat_map(|call| [(call, 1), (call, 2)]) {
+    for (call, kept) in (0..calls.len()).flat_map(|call| [(call, 1), (call, 2)]) {
         let io = made.fork();
         let fs: FileIoRef = Arc::new(io.clone());
         let others = Arc::clone(&fs);
-        let meanwhile = Arc::new(Meanwhile::new().before_call(call, move || {
+        let meanwhile = Arc::new(Meanwhile::new().before_call(call as u64, move || {
             others_expire_but(&others, kept);
             Ok(())
         }));
         let result = rollback(&behind(&io, &fs, &meanwhile), &VersionSelector::Snapshot(5), false);
-        let at = format!("{kept} kept before call {call}, {}: {result:?}", calls[call as usize]);
+        let at = format!("{kept} kept before call {call}, {}: {result:?}", calls[call]);
         assert_eq!(meanwhile.left(), 0, "{at}");
         let error = result.expect_err(&at);
         assert!(matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound), "{at}");
         let ids = snapshots(&fs).ids().unwrap();
         // with a record the one before the newest is taken back already
         if ids.len() == kept {
-            before_record += 1
+            before_record += 1;
         } else {
-            after_record += 1
+            after_record += 1;
         }
         assert_eq!(ids.last(), Some(&9), "{at}");
         assert_eq!(snapshots(&fs).listed_ids().unwrap(), ids, "{at}");

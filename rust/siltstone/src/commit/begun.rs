@@ -1,0 +1,61 @@
+//! What a writer has found of the table a moment before its commit: the first try begins with that, instead of asking for it again.
+//!
+//! A try that begins with an older version is one that was held up for so long after it had looked. Whatever was published, expired
+//! or rolled back meanwhile is found out as it is for such a one: the name of the next snapshot is taken, or the records tell after
+//! publishing ([`super::standing`]). So only the number of tries depends on it, and where others commit at the same time, nothing is
+//! begun in this way.
+
+use std::sync::PoisonError;
+
+use super::{TableCommit, place, publish::Tries, request::Request};
+use crate::{
+    error::Result,
+    snapshot::{Removals, Snapshot},
+};
+
+/// How long it may have been found before.
+const MILLIS: i64 = 1000;
+
+/// The newest version, and the newest schema, where they were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Begun {
+    line: Option<(i64, Removals, Option<Snapshot>)>,
+    schema: Option<(i64, i64)>,
+}
+
+impl TableCommit {
+    /// The newest version as it was just found, and the records that were known when it was looked for.
+    pub fn begin_with(&self, removals: Removals, latest: Option<Snapshot>) {
+        self.begun().line = Some((self.now_millis(), removals, latest));
+    }
+
+    /// [`super::check_place`]; the commit that follows need not look for the newest schema again.
+    pub fn check_place(&self) -> Result<()> {
+        let newest = place::newest_in_place(&self.ctx)?;
+        self.begun().schema = newest.map(|id| (self.now_millis(), id));
+        Ok(())
+    }
+
+    /// The line for the first try of a request, once.
+    pub(super) fn line_begun(&self, request: &Request<'_>, tries: &Tries) -> Option<(Removals, Option<Snapshot>)> {
+        let (found, removals, latest) = self.begun().line.take()?;
+        let is_first = tries.is_first() && request.looked_up_to.is_none() && request.since.is_none();
+        let may_retry = self.ctx.options.commit_max_retries > 0 && !self.ctx.remembered.is_contended();
+        let may_begin = is_first && request.read.is_none() && may_retry;
+        (may_begin && self.is_fresh(found)).then_some((removals, latest))
+    }
+
+    /// The newest schema for the first try after it was looked at.
+    pub(super) fn schema_begun(&self) -> Option<i64> {
+        let (found, id) = self.begun().schema.take()?;
+        self.is_fresh(found).then_some(id)
+    }
+
+    pub(super) fn is_fresh(&self, found: i64) -> bool {
+        (0..=MILLIS).contains(&self.now_millis().saturating_sub(found))
+    }
+
+    fn begun(&self) -> std::sync::MutexGuard<'_, Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

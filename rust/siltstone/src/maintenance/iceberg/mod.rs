@@ -1,0 +1,245 @@
+//! Iceberg metadata (`metadata.iceberg.storage` = `table-location`): after each commit `metadata/v<n>.metadata.json` says of
+//! snapshot n what Iceberg's readers need to read the data files as they are.
+//!
+//! ```text
+//! version-hint.text ─▶ v<n>.metadata.json ─▶ snap-<n>-….avro ─▶ ….avro ─▶ data files
+//!                                             (manifests)        (files, partitions, bounds)
+//! ```
+//!
+//! A commit that only adds files puts a manifest behind those of the snapshot before; any other one lists all files anew. Of
+//! a table with a primary key the files of the highest level count, which hold each key once. What is missing or of another
+//! history (a process died, a rollback) is written anew with the next commit. Source: `IcebergCommitCallback`.
+
+mod list;
+mod manifest;
+mod metadata;
+mod value;
+
+use std::collections::HashSet;
+
+use list::ManifestFile;
+use manifest::{Listed, Status};
+use metadata::Metadata;
+
+use crate::{
+    cancel,
+    env::new_uuid,
+    error::{ErrorKind, Result},
+    format::avro::Compression,
+    fs::NUMBER_BYTES,
+    io::TableContext,
+    manifest::{BucketId, EntryKind, ManifestEntry},
+    scan::{EntryFilter, listed_entries, live_entries},
+    schema::TableSchema,
+    snapshot::Snapshot,
+    types::DataField,
+};
+
+/// Manifests of a list that are made fewer by the next commit.
+const MOST_MANIFESTS: usize = 50;
+/// Files of a manifest.
+const FILES_OF_MANIFEST: usize = 20_000;
+
+/// Writes the metadata of snapshots that were just committed, in their order, where the options ask for it.
+pub(super) fn publish(ctx: &TableContext, snapshots: &[Snapshot]) -> Result<()> {
+    if !ctx.options.writes_iceberg() || ctx.branch != "main" {
+        return Ok(());
+    }
+    snapshots.iter().try_for_each(|snapshot| Publication::new(ctx, snapshot)?.run())
+}
+
+/// One version being written.
+struct Publication<'a> {
+    ctx: &'a TableContext,
+    snapshot: &'a Snapshot,
+    schema: std::sync::Arc<TableSchema>,
+    directory: String,
+    uuid: String,
+    compression: Compression,
+}
+
+/// What a commit did to the files that Iceberg's readers see.
+struct Changes {
+    added: Vec<ManifestEntry>,
+    replaces: bool,
+}
+
+impl<'a> Publication<'a> {
+    fn new(ctx: &'a TableContext, snapshot: &'a Snapshot) -> Result<Self> {
+        let options = &ctx.options;
+        let compression = Compression::parse(&options.iceberg_manifest_compression, options.zstd_level)?;
+        Ok(Self {
+            ctx,
+            snapshot,
+            schema: ctx.schemas.get(snapshot.schema_id)?,
+            directory: format!("{}/metadata", ctx.location),
+            uuid: new_uuid(),
+            compression,
+        })
+    }
+
+    fn run(&self) -> Result<()> {
+        let base = self.base()?;
+        let changes = self.changes()?;
+        let before = base.as_ref().map(|base| self.manifests(base)).transpose()?.flatten();
+        let before = before.filter(|before| !changes.replaces && before.len() < MOST_MANIFESTS);
+        let manifests = match before {
+            Some(mut manifests) => {
+                manifests.extend(self.written(&changes.added, |_| Status::Added)?);
+                manifests
+            }
+            None => self.all_files(&changes)?,
+        };
+        let path = format!("{}/snap-{}-{}.avro", self.directory, self.snapshot.id, self.uuid);
+        self.ctx.fs.write_new(&path, &list::encode(&manifests, self.compression)?, false)?;
+        let there: HashSet<i64> = self.ctx.snapshots().ids()?.into_iter().collect();
+        let version = (self.snapshot, self.schema.as_ref());
+        let kept = |id: i64| there.contains(&id);
+        let uuid = if base.is_some() { None } else { self.uuid_before()? };
+        let next = Metadata::next(self.ctx, base.as_ref(), uuid, version, (path, changes.replaces), &kept)?;
+        self.ctx.fs.overwrite(&self.metadata_path(self.snapshot.id), &next.to_bytes()?)?;
+        self.ctx.fs.sync_dir(&self.directory)?;
+        self.hint()?;
+        self.clean(base.as_ref(), &next)
+    }
+
+    fn metadata_path(&self, snapshot: i64) -> String {
+        format!("{}/v{snapshot}.metadata.json", self.directory)
+    }
+
+    fn hint_path(&self) -> String {
+        format!("{}/version-hint.text", self.directory)
+    }
+
+    /// What the snapshot before is described by.
+    fn base(&self) -> Result<Option<Metadata>> {
+        let before = self.snapshot.id.saturating_sub(1);
+        let Some(base) = Metadata::read(self.ctx, &self.metadata_path(before))? else { return Ok(None) };
+        let snapshot = self.ctx.snapshots().existing([before])?.pop();
+        Ok(snapshot.filter(|snapshot| base.is_of(snapshot, &self.schema)).map(|_| base))
+    }
+
+    /// The table's name in metadata that does not continue any more: readers know the table by it.
+    fn uuid_before(&self) -> Result<Option<String>> {
+        let Some(hint) = self.hinted()? else { return Ok(None) };
+        Ok(Metadata::read(self.ctx, &self.metadata_path(hint))?.map(Metadata::into_uuid))
+    }
+
+    fn hinted(&self) -> Result<Option<i64>> {
+        match self.ctx.fs.read_at_most(&self.hint_path(), NUMBER_BYTES) {
+            Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok())),
+            Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The hint names the newest version that there is.
+    fn hint(&self) -> Result<()> {
+        let newer = match self.hinted()? {
+            Some(hint) if hint > self.snapshot.id => self.ctx.snapshots().exists(hint)?,
+            _ => false,
+        };
+        if newer { Ok(()) } else { self.ctx.fs.overwrite(&self.hint_path(), self.snapshot.id.to_string().as_bytes()) }
+    }
+
+    /// Manifests of the newest snapshot of metadata; `None`: they cannot be read.
+    fn manifests(&self, of: &Metadata) -> Result<Option<Vec<ManifestFile>>> {
+        let Some(version) = of.snapshots.last() else { return Ok(None) };
+        self.listed(&version.manifest_list)
+    }
+
+    fn listed(&self, path: &str) -> Result<Option<Vec<ManifestFile>>> {
+        // what others have put into the metadata is no path of ours
+        if !path.starts_with(&format!("{}/", self.directory)) {
+            return Ok(None);
+        }
+        let read = self.ctx.fs.read(path).and_then(|bytes| list::decode(path, &bytes));
+        match read {
+            Ok(manifests) => Ok(Some(manifests)),
+            Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Of a table with a primary key only files of the highest level hold each key once, and no deleted ones.
+    fn filter(&self) -> EntryFilter {
+        let highest = self.ctx.options.num_levels.saturating_sub(1);
+        EntryFilter { min_level: self.schema.has_primary_key().then_some(highest), ..EntryFilter::default() }
+    }
+
+    fn changes(&self) -> Result<Changes> {
+        let entries = listed_entries(self.ctx, self.snapshot.delta_list(), &self.filter())?;
+        let key = |entry: &ManifestEntry| {
+            let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
+            (bucket, entry.file.file_name.clone())
+        };
+        let (added, deleted): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.kind == EntryKind::Add);
+        let deleted: HashSet<_> = deleted.iter().map(key).collect();
+        let stays = added.iter().map(key).filter(|file| deleted.contains(file)).count();
+        // a file that only gets another index is the same one
+        let added = added.into_iter().filter(|entry| !deleted.contains(&key(entry))).collect();
+        Ok(Changes { added, replaces: stays < deleted.len() })
+    }
+
+    /// All files of the snapshot in new manifests.
+    fn all_files(&self, changes: &Changes) -> Result<Vec<ManifestFile>> {
+        let live = live_entries(self.ctx, self.snapshot, &self.filter())?;
+        let added: HashSet<&str> = changes.added.iter().map(|entry| entry.file.file_name.as_str()).collect();
+        self.written(&live, |entry| {
+            if added.contains(entry.file.file_name.as_str()) { Status::Added } else { Status::Existing }
+        })
+    }
+
+    fn written(
+        &self,
+        entries: &[ManifestEntry],
+        status: impl Fn(&ManifestEntry) -> Status,
+    ) -> Result<Vec<ManifestFile>> {
+        let partition: Vec<&DataField> = self.schema.partition_fields();
+        let parts = entries.chunks(FILES_OF_MANIFEST).enumerate();
+        parts
+            .map(|(at, part)| {
+                cancel::check()?;
+                let listed = |entry| Listed::of(self.ctx, &self.schema, entry, status(entry));
+                let files = part.iter().map(listed).collect::<Result<Vec<_>>>()?;
+                let bytes = manifest::encode(&files, self.snapshot.id, &partition, self.compression)?;
+                let path = format!("{}/{}-m{at}.avro", self.directory, self.uuid);
+                self.ctx.fs.write_new(&path, &bytes, false)?;
+                Ok(ManifestFile::of(path, bytes.len(), self.snapshot.id, &files, &partition))
+            })
+            .collect()
+    }
+
+    /// Deletes the metadata of versions before this one, as many as the options say, and manifests that nothing names any more.
+    fn clean(&self, base: Option<&Metadata>, next: &Metadata) -> Result<()> {
+        if !self.ctx.options.iceberg_delete_after_commit {
+            return Ok(());
+        }
+        let kept = self.snapshot.id.saturating_sub(i64::from(self.ctx.options.iceberg_previous_versions));
+        for file in self.ctx.fs.list(&self.directory)? {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let version = name.strip_prefix('v').and_then(|rest| rest.strip_suffix(".metadata.json"));
+            if version.and_then(|version| version.parse::<i64>().ok()).is_some_and(|version| version < kept) {
+                self.ctx.fs.delete(&file.path)?;
+            }
+        }
+        let Some(base) = base else { return Ok(()) };
+        let gone = base.snapshots.iter().filter(|old| !next.snapshots.iter().any(|v| v.snapshot_id == old.snapshot_id));
+        let gone: Vec<&str> = gone.map(|old| old.manifest_list.as_str()).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut named = HashSet::new();
+        for version in &next.snapshots {
+            named.extend(self.listed(&version.manifest_list)?.unwrap_or_default().into_iter().map(|m| m.path));
+        }
+        for list in gone {
+            let unnamed = self.listed(list)?.unwrap_or_default().into_iter().filter(|m| !named.contains(&m.path));
+            let ours = unnamed.filter(|manifest| manifest.path.starts_with(&format!("{}/", self.directory)));
+            ours.map(|manifest| manifest.path)
+                .chain([list.to_owned()])
+                .try_for_each(|path| self.ctx.fs.delete(&path))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+"""What calls tell of themselves: lines of a log, spans of OpenTelemetry."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+import siltstone as st
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from siltstone.cli.__main__ import main
+
+
+@pytest.fixture
+def t(cat):
+    return cat.create_table("db.orders", {"id": int, "v": str}, primary_key="id", options={"bucket": "1"})
+
+
+@pytest.fixture
+def lines(caplog):
+    """lines(): what was logged for information since the last call."""
+    caplog.set_level(logging.INFO, "siltstone")
+
+    def lines():
+        found = [(r.name, r.getMessage(), getattr(r, "siltstone", {})) for r in caplog.records]
+        caplog.clear()
+        return found
+
+    return lines
+
+
+DONE = {
+    "append": (lambda t: t.append({"id": [8, 9], "v": ["a", "b"]}), "snapshot 2 (APPEND), 2 rows in 1 file of"),
+    "upsert": (lambda t: t.upsert([{"id": 1}]), "snapshot 2 (APPEND), 1 row in 1 file of"),
+    "delete": (lambda t: t.delete("id = 1"), "snapshot 2 (APPEND), 1 row changed, 1 row in 1 file of"),
+    "update": (lambda t: t.update({"v": None}, "id = 1"), "snapshot 2 (APPEND), 1 row changed"),
+    "overwrite": (lambda t: t.overwrite([{"id": 5}]), "snapshot 2 (OVERWRITE), 1 row"),
+    "truncate": (lambda t: t.truncate(), "snapshot 2 (OVERWRITE)"),
+    "merge": (
+        lambda t: t.merge([{"id": 1, "v": "x"}], on="id").when_matched_update_all().execute(),
+        "snapshot 2 (APPEND), 1 updated 0 deleted 0 inserted, 1 row in 1 file",
+    ),
+    "compact": (lambda t: t.compact(full=True), "snapshot 2 (COMPACT), 1 bucket, 1 file of"),
+    "create_tag": (lambda t: t.tags.create("v1"), "v1 is snapshot 1"),
+    "expire_snapshots": (lambda t: t.expire_snapshots(retain_max=1), "deleted 0 files of 0 B"),
+    "rollback": (lambda t: t.rollback(version=1), "deleted 0 files of 0 B, current snapshot 1"),
+    "remove_orphan_files": (lambda t: t.maintenance.remove_orphan_files(dry_run=False), "deleted 0 files of 0 B"),
+    "fsck": (lambda t: t.maintenance.fsck(), "problems: 0, warnings: 0"),
+    "analyze": (lambda t: t.maintenance.analyze(), "snapshot 2 (ANALYZE)"),
+    "rescale": (lambda t: t.rescale(2), "snapshot 2 (OVERWRITE)"),
+}
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_each_operation_is_one_line_with_figures(t, lines, name):
+    t.append({"id": [1, 2], "v": ["x", "y"]})
+    lines()
+    run, words = DONE[name]
+    run(t)
+    ((logger, message, fields),) = lines()
+    assert logger == f"siltstone.{name}"
+    assert message.startswith(f"{name} db.orders: {words}")
+    assert message.endswith(" s")
+    assert (fields["operation"], fields["table"]) == (name, "db.orders")
+    assert fields["seconds"] >= 0
+
+
+def test_what_does_nothing_and_what_reads_is_no_line(t, lines):
+    t.append({"id": [1], "v": ["x"]})
+    lines()
+    t.to_arrow()
+    t.expire_snapshots(retain_max=1, dry_run=True)
+    t.truncate(dry_run=True)
+    t.rescale(2, dry_run=True)
+    assert lines() == []
+
+
+def test_a_failure_is_an_error_and_no_line(t, lines):
+    with pytest.raises(st.SiltstoneError):
+        t.append({"id": ["no number"]})
+    assert lines() == []
+
+
+def test_fields_of_a_line_have_the_figures(t, lines):
+    t.append({"id": [1, 2, 3], "v": ["a", "b", "c"]})
+    ((_, _, fields),) = lines()
+    assert {k: fields[k] for k in ("rows", "files", "snapshots")} == {"rows": 3, "files": 1, "snapshots": [1]}
+    assert fields["bytes"] > 0
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """Spans of the real SDK; a process has one provider."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+def test_operations_are_spans(t, exported):
+    exported.clear()
+    with trace.get_tracer("job").start_as_current_span("nightly"):
+        t.append({"id": [1, 2], "v": ["a", "b"]})
+        t.to_arrow()
+    commit, append, scan, nightly = exported.get_finished_spans()
+    assert [s.name for s in (commit, append, scan)] == ["commit db.orders", "append db.orders", "scan db.orders"]
+    assert append.parent.span_id == scan.parent.span_id == nightly.context.span_id
+    assert commit.parent.span_id == append.context.span_id
+    assert dict(append.attributes) | {"siltstone.bytes": 0} == {
+        "db.system.name": "paimon",
+        "db.namespace": "db",
+        "db.collection.name": "orders",
+        "db.operation.name": "append",
+        "siltstone.rows": 2,
+        "siltstone.files": 1,
+        "siltstone.bytes": 0,
+        "siltstone.snapshots": (1,),
+    }
+
+
+def test_a_span_says_why_an_operation_failed(t, exported):
+    exported.clear()
+    with pytest.raises(st.SiltstoneError):
+        t.append({"id": ["no number"]})
+    (span,) = exported.get_finished_spans()
+    assert not span.status.is_ok
+    assert span.events[0].attributes["exception.type"].endswith("SchemaMismatch")
+
+
+def test_a_program_without_opentelemetry_does_not_import_it(tmp_path):
+    code = (
+        "import siltstone as st, sys; cat = st.connect(sys.argv[1]); cat.create_database('db');"
+        "cat.create_table('db.t', {'id': int}).append({'id': [1]}); assert 'opentelemetry' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "lake")], check=True)
+
+
+def test_the_command_line_prints_the_lines_on_demand(t, capsys):
+    for flags, said in (([], False), (["-v"], True)):
+        t.upsert([{"id": 1, "v": "\x1b[31m"}])
+        main([*flags, "compact", t.location, "--full"])
+        out, err = capsys.readouterr()
+        assert "snapshot_after" in out
+        assert ("compact db.orders: snapshot" in err) == said
+    assert not logging.getLogger("siltstone").handlers
