@@ -3,7 +3,8 @@
 //! A try that begins with an older version is one that was held up for so long after it had looked. Whatever was published, expired
 //! or rolled back meanwhile is found out as it is for such a one: the name of the next snapshot is taken, or the records tell after
 //! publishing ([`super::standing`]). So only the number of tries depends on it, and where others commit at the same time, nothing is
-//! begun in this way.
+//! begun in this way. Nor is a commit that has to do with files which are there, of a table with keys or of a compaction: its writer
+//! may have seen them in a version that came after the look.
 
 use std::sync::PoisonError;
 
@@ -39,16 +40,18 @@ impl TableCommit {
     /// The line for the first try of a request, once.
     pub(super) fn line_begun(&self, request: &Request<'_>, tries: &Tries) -> Option<(Removals, Option<Snapshot>)> {
         let (found, removals, latest) = self.begun().line.take()?;
-        let is_first = tries.is_first() && request.looked_up_to.is_none() && request.since.is_none();
+        let only_adds = self.ctx.schema.primary_keys.is_empty() && request.source.only_adds();
+        let is_first = only_adds && tries.is_first() && request.looked_up_to.is_none() && request.since.is_none();
         let may_retry = self.ctx.options.commit_max_retries > 0 && !self.ctx.remembered.is_contended();
         let may_begin = is_first && request.read.is_none() && may_retry;
         (may_begin && self.is_fresh(found)).then_some((removals, latest))
     }
 
-    /// The newest schema for the first try after it was looked at.
-    pub(super) fn schema_begun(&self) -> Option<i64> {
+    /// The newest schema for the first try after it was looked at; where the version before has a newer one, it is not.
+    pub(super) fn schema_begun(&self, latest: Option<&Snapshot>) -> Option<i64> {
         let (found, id) = self.begun().schema.take()?;
-        self.is_fresh(found).then_some(id)
+        let is_newest = latest.is_none_or(|latest| latest.schema_id <= id);
+        (is_newest && self.is_fresh(found)).then_some(id)
     }
 
     pub(super) fn is_fresh(&self, found: i64) -> bool {

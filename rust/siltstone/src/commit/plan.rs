@@ -35,6 +35,18 @@ pub(super) enum Source<'a> {
     Manifests,
 }
 
+impl Source<'_> {
+    /// Whether it brings new data files and nothing else.
+    pub(super) fn only_adds(&self) -> bool {
+        let Self::Files(changes) = self else { return false };
+        let adds = |entry: &ManifestEntry| entry.kind == EntryKind::Add && entry.file.level == 0;
+        changes.files.iter().all(adds)
+            && changes.changelog.is_empty()
+            && changes.index.is_empty()
+            && changes.seen.is_empty()
+    }
+}
+
 /// What a commit brings, by which it is recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Brought {

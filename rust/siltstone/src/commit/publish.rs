@@ -234,7 +234,7 @@ impl TableCommit {
             return Ok(CommitStep::Nothing);
         }
         let now = self.clock.now_millis();
-        let newest_schema = self.schema_begun();
+        let newest_schema = self.schema_begun(latest);
         let removals = &removals;
         let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals, next_row_id, newest_schema };
         let mut written = Written::from(plan.rewritten.clone());

@@ -160,3 +160,27 @@ fn first_followed_since(snapshots: &SnapshotManager, from: i64, end: i64, limit:
     }
     Ok(end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Taken for what stays whatever was asked before, snapshots would never expire.
+    #[test]
+    fn the_oldest_one_stays_only_as_long_as_numbers_and_times_say_so() {
+        let keep = Retention { max: 10, min: 3, older_than: Some(1_000), limit: 50 };
+        for (ids, followed, expected) in [
+            ((1, 3), None, true),
+            ((1, 4), None, false),
+            ((1, 4), Some(1_000), true),
+            ((1, 4), Some(999), false),
+            ((1, 10), Some(1_000), true),
+            ((1, 11), Some(1_000), false),
+            // a rollback to a tag has made an older one the oldest
+            ((7, 5), Some(1_000), false),
+        ] {
+            assert_eq!(stays(ids, followed, &keep), expected, "{ids:?} {followed:?}");
+        }
+        assert!(!stays((1, 4), Some(1_000), &Retention { older_than: None, ..keep }));
+    }
+}
