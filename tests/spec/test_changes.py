@@ -224,6 +224,23 @@ def test_a_consumer_remembers_what_was_handed_out(t):
     assert t.inspect("consumers").to_arrow().to_pylist() == [{"consumer_id": "audit", "next_snapshot_id": 4}]
 
 
+@pytest.mark.parametrize("how", ["full", "options"])
+def test_a_consumer_whose_first_state_was_not_read_to_its_end_reads_it_again(t, how):
+    """It went on with the changes of the snapshot whose state had not been handed out, and lost all rows before it."""
+    from_options = {} if how == "full" else {"scan.mode": "latest-full"}
+    at = st.open_table(t.location, options=from_options)
+    begin = ("full",) if how == "full" else ()
+    broken = at.changes(*begin, consumer="audit")
+    next(broken)
+    broken.close()
+    assert at.consumers.list()[0].next_snapshot == 3
+    t.append([{"id": 4, "v": "d"}])
+    assert {row[1:] for row in stream(st.open_table(t.location), consumer="audit")} == {(2, "B"), (3, "c"), (4, "d")}
+    assert at.consumers.list()[0].next_snapshot == 5
+    t.append([{"id": 5, "v": "e"}])
+    assert {row[1] for row in stream(at, *begin, consumer="audit")} == {5}
+
+
 def test_a_consumer_goes_where_it_is_set(t):
     t.consumers.reset("audit", 3)
     assert {row[0] for row in stream(t, 1, consumer="audit")} == {3}

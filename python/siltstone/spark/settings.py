@@ -62,9 +62,9 @@ def options_of(settings: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _all(spark: SparkSession) -> dict[str, str]:
-    # one question: `spark.conf.getAll` asks the JVM for each key and each value
-    rows = spark.sql("SET").collect()
-    return {row.key.removeprefix(_PREFIX): row.value for row in rows if row.key.startswith(_PREFIX)}
+    # one question: `spark.conf.getAll` asks the JVM for each key and each value; SET hides values of keys like `token`
+    keys = [row.key for row in spark.sql("SET").collect() if row.key.startswith(_PREFIX)]
+    return {key.removeprefix(_PREFIX): str(spark.conf.get(key)) for key in keys}
 
 
 def _database_and_table(name: str) -> tuple[str, str]:

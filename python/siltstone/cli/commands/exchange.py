@@ -127,7 +127,12 @@ def import_(
             primary_key=_columns("--primary-key", keys),
             partition_by=_columns("--partition-by", partitions),
         )
-        _write(app, t, named, "append")
+        try:
+            _write(app, t, named, "append")
+        except BaseException:
+            # somebody else may write into it by now, so it is not dropped
+            click.echo(f"{table} was created, without these rows: go on with 'siltstone write', or drop it", err=True)
+            raise
 
 
 @click.command()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,7 +14,9 @@ from siltstone.cli.context import App, pass_app
 from siltstone.cli.values import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -31,11 +34,11 @@ def sql(app: App, query: str) -> None:
     except ImportError:
         raise click.UsageError("siltstone sql needs DuckDB: pip install 'siltstone[duckdb]'") from None
 
-    with duckdb.connect() as connection:
+    with duckdb.connect() as connection, ThreadPoolExecutor(1) as pool:
         try:
             _register(app, connection, _tables(connection, query))
-            result = connection.sql(query)
-            output.rows(app, _rows(result), list(result.columns), null="NULL")
+            result = _waited(pool, connection, lambda: connection.sql(query))
+            output.rows(app, _rows(pool, connection, result), list(result.columns), null="NULL")
         except duckdb.Error as e:
             raise click.UsageError(f"DuckDB: {visible(str(e))}") from e
 
@@ -71,9 +74,22 @@ def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
         connection.execute(f'CREATE VIEW "{schema}"."{view}" AS FROM _siltstone_{at}')
 
 
-def _rows(result: Any) -> Iterator[dict[str, Any]]:
-    for batch in result.to_arrow_reader(10_000):
+def _rows(pool: ThreadPoolExecutor, connection: Any, result: Any) -> Iterator[dict[str, Any]]:
+    reader = _waited(pool, connection, lambda: result.to_arrow_reader(10_000))
+    while (batch := _waited(pool, connection, lambda: next(reader, None))) is not None:
         yield from rows_of(batch)
+
+
+def _waited(pool: ThreadPoolExecutor, connection: Any, work: Callable[[], T]) -> T:
+    """What the work gives, which another thread waits for: DuckDB does not ask whether Ctrl-C was pressed."""
+    future = pool.submit(work)
+    try:
+        while not future.done():
+            wait([future], timeout=0.05)
+    except KeyboardInterrupt:
+        connection.interrupt()
+        raise
+    return future.result()
 
 
 COMMANDS: list[click.Command] = [sql]

@@ -1,6 +1,7 @@
 //! The `consumer/` directory: how far stream readers have come. Snapshots from `nextSnapshot` on are kept for them.
 //!
-//! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on.
+//! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on. A reader that begins with
+//! the state of that snapshot, and has not come to its end, says so by `siltstone.state`, which other programs ignore.
 //!
 //! Consumers expire when nobody has written their files for long. A reader may do so between the last look and the deletion:
 //! the file is looked at once more when it has another name, which no reader writes, and comes back when it is not old. Until then
@@ -29,6 +30,8 @@ use crate::{
     fs::{FileIoRef, NUMBER_BYTES, check_can_exist},
 };
 
+/// Says that a reader has not come to the end of the state that it begins with.
+const STATE: &str = "siltstone.state";
 const PREFIX: &str = "consumer-";
 /// A file that was taken out of its place: `.old-consumer-<id>.<uuid>.tmp`.
 const ASIDE: &str = ".old-consumer-";
@@ -42,6 +45,8 @@ pub struct Consumer {
     pub id: String,
     /// The snapshot that it reads next.
     pub next_snapshot: i64,
+    /// Whether it reads the whole state of that snapshot, not what changed.
+    pub reads_state: bool,
     /// When its file was last written, epoch milliseconds.
     pub modified_millis: i64,
 }
@@ -79,8 +84,9 @@ impl ConsumerManager {
         for file in self.fs.list(&self.directory)? {
             let name = file.path.rsplit('/').next().unwrap_or_default();
             let Some(id) = name.strip_prefix(PREFIX).filter(|_| !file.is_dir) else { continue };
-            if let Some(next_snapshot) = self.next_snapshot(id)? {
-                found.push(Consumer { id: id.to_owned(), next_snapshot, modified_millis: file.modified_millis });
+            if let Some((next_snapshot, reads_state)) = self.place(id)? {
+                let modified_millis = file.modified_millis;
+                found.push(Consumer { id: id.to_owned(), next_snapshot, reads_state, modified_millis });
             }
         }
         found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -93,12 +99,18 @@ impl ConsumerManager {
         // the time first: progress that is made meanwhile only seems older than it is
         let Some(file) = self.fs.status(&self.path(id))? else { return Ok(None) };
         let modified_millis = file.modified_millis;
-        let found = |next_snapshot| Consumer { id: id.to_owned(), next_snapshot, modified_millis };
-        Ok(self.next_snapshot(id)?.map(found))
+        let found =
+            |(next_snapshot, reads_state)| Consumer { id: id.to_owned(), next_snapshot, reads_state, modified_millis };
+        Ok(self.place(id)?.map(found))
     }
 
     /// The snapshot that a consumer reads next; `None` when it does not exist.
     pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
+        Ok(self.place(id)?.map(|(next, _)| next))
+    }
+
+    /// The snapshot, and whether its whole state is to be read.
+    fn place(&self, id: &str) -> Result<Option<(i64, bool)>> {
         check_can_exist("consumer", id)?;
         let path = self.path(id);
         let bytes = match self.fs.read_at_most(&path, NUMBER_BYTES) {
@@ -109,7 +121,8 @@ impl ConsumerManager {
         let parsed: Option<Value> = serde_json::from_slice(&bytes).ok();
         let next = parsed.as_ref().and_then(|v| v.get("nextSnapshot")).and_then(Value::as_i64);
         let next = next.filter(|next| (0..i64::MAX).contains(next));
-        next.map(Some).ok_or_else(|| {
+        let reads_state = parsed.as_ref().and_then(|v| v.get(STATE)).and_then(Value::as_bool).unwrap_or(false);
+        next.map(|next| Some((next, reads_state))).ok_or_else(|| {
             Error::corrupt(path, 0, "a consumer as JSON", String::from_utf8_lossy(&bytes))
                 .hint("reset the consumer, or delete it if nobody reads with it any more")
         })
@@ -122,25 +135,36 @@ impl ConsumerManager {
 
     /// Sets a consumer to the snapshot it reads next; made when it does not exist.
     pub fn reset(&self, id: &str, next_snapshot: i64) -> Result<()> {
-        check_name("consumer", id)?;
-        self.fs.create_dir(&self.directory)?;
-        self.fs.overwrite(&self.path(id), format!("{{\n  \"nextSnapshot\" : {next_snapshot}\n}}").as_bytes())
+        self.write(id, next_snapshot, false)
     }
 
-    /// Remembers how far a reader has come, also beside an expiry of consumers. `location` is the table's, `patience` how long
-    /// to wait for that expiry.
+    fn write(&self, id: &str, next_snapshot: i64, reads_state: bool) -> Result<()> {
+        check_name("consumer", id)?;
+        self.fs.create_dir(&self.directory)?;
+        let state = if reads_state { format!(",\n  \"{STATE}\" : true") } else { String::new() };
+        self.fs.overwrite(&self.path(id), format!("{{\n  \"nextSnapshot\" : {next_snapshot}{state}\n}}").as_bytes())
+    }
+
+    /// Remembers how far a reader has come, also beside an expiry of consumers: the snapshot that it reads next, and whether its
+    /// whole state. `location` is the table's, `patience` how long to wait for that expiry.
     ///
     /// # Errors
     /// `UpkeepRunning`: it did not end, and may forget the consumer.
-    pub fn record(&self, location: &str, id: &str, next_snapshot: i64, patience: Duration) -> Result<()> {
-        self.reset(id, next_snapshot)?;
+    pub fn record(
+        &self,
+        location: &str,
+        id: &str,
+        (next_snapshot, reads_state): (i64, bool),
+        patience: Duration,
+    ) -> Result<()> {
+        self.write(id, next_snapshot, reads_state)?;
         let mut left = patience;
         while self.fs.is_file(&self.mark)? {
             let waits = left.min(WAIT);
             match UpkeepLock::take(&self.fs, location, waits) {
                 Ok(_lock) => {
                     if self.next_snapshot(id)?.is_none() {
-                        self.reset(id, next_snapshot)?;
+                        self.write(id, next_snapshot, reads_state)?;
                     }
                     // whoever holds the lock is the only one at work: the mark is of an expiry that died
                     return self.fs.delete(&self.mark);
@@ -150,7 +174,7 @@ impl ConsumerManager {
             }
             // where that expiry is over, another one sees the file
             if !self.fs.is_file(&self.mark)? && self.next_snapshot(id)?.is_none() {
-                self.reset(id, next_snapshot)?;
+                self.write(id, next_snapshot, reads_state)?;
             }
         }
         Ok(())

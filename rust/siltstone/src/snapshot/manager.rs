@@ -245,7 +245,9 @@ impl SnapshotManager {
                 return Ok(Some(snapshot));
             }
         }
-        Err(self.all_gone())
+        Err(self.all_gone().hint(
+            "a rollback took all snapshots back, and its target is gone: expire snapshots, which brings the latest of them back",
+        ))
     }
 
     /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot.

@@ -78,21 +78,17 @@ impl Table {
     }
 
     /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
-    fn record(&self, consumer: &str, next: i64) -> Result<()> {
+    fn record(&self, consumer: &str, next: i64, reads_state: bool) -> Result<()> {
         let ctx = self.context();
         self.check_not_replaced()?;
-        self.record_here(consumer, next)?;
+        let patience = ctx.options.upkeep_lock_timeout;
+        let recorded = self.consumers().record(&ctx.location, consumer, (next, reads_state), patience);
+        recorded.map_err(|e| e.in_table(&ctx.name))?;
         if let Some(error) = replaced(ctx)? {
             self.consumers().delete(consumer)?;
             return Err(error);
         }
         Ok(())
-    }
-
-    fn record_here(&self, consumer: &str, next: i64) -> Result<()> {
-        let ctx = self.context();
-        let recorded = self.consumers().record(&ctx.location, consumer, next, ctx.options.upkeep_lock_timeout);
-        recorded.map_err(|e| e.in_table(&ctx.name))
     }
 
     /// All consumers.
@@ -120,7 +116,7 @@ impl Table {
             Err(e) if e.kind() == ErrorKind::CorruptFile => None,
             found => found?,
         };
-        self.record(id, next)?;
+        self.record(id, next, false)?;
         // an expiry that had chosen before the consumer was there
         if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
             match before {
@@ -195,7 +191,18 @@ impl ChangeStream {
             Some(place) if known.is_none() => table.start_of(place)?,
             _ => Start::Options,
         };
-        let mut follow = StreamScan::new(ctx, args.scan.clone(), &StreamScanOptions { start, end }, system_clock())?;
+        let begin = |start| StreamScan::new(ctx, args.scan.clone(), &StreamScanOptions { start, end }, system_clock());
+        let mut follow = begin(start)?;
+        // nobody knows how much of the state was handed out: it is read again, as it is now
+        let known = match known {
+            Some(known) if known.reads_state => {
+                if !follow.begins_with_state() {
+                    follow = begin(Start::Full)?;
+                }
+                None
+            }
+            known => known,
+        };
         if args.end.is_none() && !args.follow {
             follow.end_with_newest()?;
         }
@@ -203,7 +210,7 @@ impl ChangeStream {
             (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
             (Some(id), None) => {
                 if let Some(next) = follow.first_snapshot() {
-                    table.record(id, next)?;
+                    table.record(id, next, follow.begins_with_state())?;
                     check_still_there(&table, &consumers, id, next)?;
                 }
             }
@@ -263,12 +270,12 @@ impl ChangeStream {
     fn remember(&self, id: &str, next: i64) -> Result<()> {
         self.table.check_not_replaced()?;
         self.follow.check_follows()?;
-        self.table.record(id, next)?;
+        self.table.record(id, next, false)?;
         let rolled_back = self.follow.check_follows();
         if rolled_back.is_err()
             && let Some(target) = self.follow.rolled_back_to()?
         {
-            self.table.record(id, target.saturating_add(1))?;
+            self.table.record(id, target.saturating_add(1), false)?;
         }
         rolled_back
     }

@@ -105,6 +105,11 @@ impl StreamScan {
         self.full.or(self.next)
     }
 
+    /// Whether a state is read first.
+    pub fn begins_with_state(&self) -> bool {
+        self.full.is_some()
+    }
+
     /// Goes on with this snapshot: the progress of a consumer, written at a time (epoch milliseconds).
     ///
     /// # Errors

@@ -275,6 +275,9 @@ fn a_rollback_whose_target_another_program_let_expire_is_called_off_by_the_next_
         let ctx = TableContext { fs: Arc::new(io.behind(Arc::<OthersExpire>::clone(&gate))), ..open(&fs, "main") };
         let result = rollback(&ctx, &VersionSelector::Snapshot(5), false);
         let ended = gate.calls.load(Ordering::SeqCst) <= dies;
+        if let Err(error) = snapshots(&fs).latest() {
+            assert!(error.hint_text().unwrap().contains("expire snapshots"), "died before call {dies}: {error:?}");
+        }
         expire_snapshots(&open(&fs, "main"), &until(9, 9), false).unwrap();
         assert_eq!(snapshots(&fs).ids().unwrap(), [9], "died before call {dies}: {result:?}");
         assert_eq!(files(&fs), live, "died before call {dies}");

@@ -326,7 +326,9 @@ fn a_reader_that_goes_on_beside_an_expiry_of_its_consumer_is_not_forgotten() {
     let (io, then) = consumed();
     let expires = move |fs: &FileIoRef| expire_consumers(&open(fs, "main"), then, false).map(drop);
     let go_on = |ctx: &TableContext| {
-        ConsumerManager::new(ctx.fs.clone(), ROOT).record(ROOT, "reader", 3, Duration::ZERO).map(|()| Report::default())
+        ConsumerManager::new(ctx.fs.clone(), ROOT)
+            .record(ROOT, "reader", (3, false), Duration::ZERO)
+            .map(|()| Report::default())
     };
     for call in 0.. {
         let io = io.fork();
