@@ -129,12 +129,17 @@ def test_a_store_that_replaces_what_is_there_is_not_written_to(s3, bucket):
     proxy.close()
 
 
-def test_ctrl_c_ends_a_request_that_hangs():
-    """The store takes the request and never answers."""
+def test_ctrl_c_ends_a_request_that_hangs(request):
+    """The store takes the request and never answers.
+
+    PySpark has a handler of its own, which asks its JVM first: a session of another test may have left it.
+    """
     import os
     import signal
     import threading
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()

@@ -16,6 +16,6 @@ mod tests;
 mod turn;
 mod waiting;
 
-pub use plan::{CompactRequest, CompactionPlan, plan_compaction};
+pub use plan::{CompactRequest, CompactionPlan, plan_compaction, plan_sort_compaction};
 pub use run::{TaskResources, check_task, run_task};
 pub(crate) use turn::CompactionTurn;

@@ -33,8 +33,6 @@ pub struct CompactRequest {
     pub filter: Option<Predicate>,
     /// Only partitions whose newest file is at least this old.
     pub idle_millis: Option<i64>,
-    /// Put the rows of each partition into this order, whatever its files are like: a sort compaction.
-    pub order: Option<SortOrder>,
     /// Dynamic options of the operation, to travel with the tasks. Keys that carry secrets are left out.
     pub dynamic_options: BTreeMap<String, String>,
 }
@@ -71,17 +69,29 @@ struct LiveBucket {
 
 /// Looks at the latest snapshot and decides what to compact. Works on write-only tables.
 pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
+    plan_by(ctx, request, None)
+}
+
+/// The same for a sort compaction, which puts the rows of each partition into an order, whatever its files are like.
+pub fn plan_sort_compaction(ctx: &TableContext, request: &CompactRequest, order: &SortOrder) -> Result<CompactionPlan> {
+    check_order(ctx, order)?;
+    plan_by(ctx, request, Some(order))
+}
+
+fn plan_by(ctx: &TableContext, request: &CompactRequest, order: Option<&SortOrder>) -> Result<CompactionPlan> {
     check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
     check_filter(ctx, request)?;
-    if let Some(order) = &request.order {
-        check_order(ctx, order)?;
-    }
     at_newest(ctx, |newest| {
-        newest.map_or_else(|| Ok(CompactionPlan::default()), |newest| plan_of(ctx, newest, request))
+        newest.map_or_else(|| Ok(CompactionPlan::default()), |newest| plan_of(ctx, newest, request, order))
     })
 }
 
-fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) -> Result<CompactionPlan> {
+fn plan_of(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    request: &CompactRequest,
+    order: Option<&SortOrder>,
+) -> Result<CompactionPlan> {
     let filter = EntryFilter {
         partitions: request.partitions.as_ref().map(|p| p.iter().cloned().collect()),
         partition_predicate: request.filter.clone(),
@@ -114,7 +124,7 @@ fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) ->
     for live in buckets {
         let index = vectors.remove(&live.bucket).unwrap_or_default();
         check_alive(ctx, &live.files, &index)?;
-        let units = match &request.order {
+        let units = match order {
             Some(order) => vec![(TaskUnit::Sorted(order.clone()), live.files)],
             None => units(ctx, request.full, live.files, &index)?,
         };

@@ -237,7 +237,11 @@ impl SnapshotManager {
         }
         let listed = self.placed_ids(removals)?;
         if listed.is_empty() {
-            return if hint.is_none() && removals.say_nothing() { self.never_had_any() } else { Err(self.all_gone()) };
+            return if hint.is_none() && removals.say_nothing() {
+                self.never_had_any()
+            } else {
+                Err(self.all_gone_by(removals))
+            };
         }
         for id in self.since_fence(listed, removals)?.into_iter().rev() {
             let snapshot = self.read(id)?;
@@ -245,9 +249,15 @@ impl SnapshotManager {
                 return Ok(Some(snapshot));
             }
         }
-        Err(self.all_gone().hint(
-            "a rollback took all snapshots back, and its target is gone: expire snapshots, which brings the latest of them back",
-        ))
+        Err(self.all_gone_by(removals))
+    }
+
+    fn all_gone_by(&self, removals: &Removals) -> Error {
+        let error = self.all_gone();
+        if removals.are_settled() || error.kind() != ErrorKind::CorruptFile {
+            return error;
+        }
+        error.hint("a rollback took all snapshots back, and its target is gone: expire snapshots, which brings the latest of them back")
     }
 
     /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot.

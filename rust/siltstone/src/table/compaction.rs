@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Table, place::Place, replaced::explained};
 use crate::{
     Error, ErrorKind, Result,
-    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    compact::{CompactRequest, TaskResources, plan_compaction, plan_sort_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
     predicate::{Condition, Predicate},
@@ -75,14 +75,17 @@ impl Table {
         let order = args.order.as_ref().map(|(columns, strategy)| sort_order(columns, strategy)).transpose()?;
         let request = CompactRequest {
             full: args.full,
-            order,
             filter: (!parts.is_empty()).then_some(Predicate::And(parts)),
             idle_millis: args.idle_millis,
             dynamic_options: self.dynamic_options().clone(),
             ..CompactRequest::default()
         };
         // tasks open the table with this handle's schema, which a fast-forward may have taken away
-        let plan = self.found(plan_compaction(self.context(), &request), |_| true)?;
+        let planned = match &order {
+            Some(order) => plan_sort_compaction(self.context(), &request, order),
+            None => plan_compaction(self.context(), &request),
+        };
+        let plan = self.found(planned, |_| true)?;
         plan.tasks.iter().map(|task| self.describe_task(task)).collect()
     }
 
