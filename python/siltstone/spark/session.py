@@ -63,10 +63,14 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
     Raises:
         TableNotFound: There is no such table.
         InvalidArgument: A name, but the session has no warehouse.
+        UnknownOption: A setting of the session is no option of a table, or one that Java's connector alone honours.
     """
     stored = spark.conf.get(OPTIONS_CONF, None)
     name, own = (table, {}) if isinstance(table, str) else (table.path, table.dynamic_options)
     settings = settings_of(spark, name)
+    for key, hint in _OF_JAVA.items():
+        if settings.get(key, "false").strip().lower() != "false":
+            raise UnknownOption(_said(key, "Java's connector alone honours it"), hint=hint, context={"option": key})
     merged = {**(json.loads(stored) if stored else {}), **settings, **own, **no_secrets(options or {})}
     try:
         return open_named(name, warehouse_of(spark), merged)
@@ -74,8 +78,11 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
         key = error.context.get("option", "")
         if key not in settings or key in own or key in (options or {}):
             raise
-        said = f"the setting spark.paimon.{key} of this session is no option of a table: {error.message}"
-        raise UnknownOption(said, hint=_OF_JAVA.get(key, error.hint), context=error.context) from None
+        raise UnknownOption(_said(key, error.message), hint=error.hint, context=error.context) from None
+
+
+def _said(key: str, why: str) -> str:
+    return f"the setting spark.paimon.{key} of this session is no option of a table: {why}"
 
 
 def connected(spark: SparkSession) -> Catalog:
