@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 Columns = Sequence[str] | None
 
 
-class Whole:
+class Whole(abc.ABC):
     """The methods of :class:`siltstone.Table`, and of system tables, that stand for those of ``scan()``."""
 
+    @abc.abstractmethod
     def _rows(self, columns: Columns = None, filter: Any = None, limit: int | None = None) -> Scan:  # noqa: A002
         """A scan of them."""
-        raise NotImplementedError
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows of the newest version as a new Arrow stream: ``pa.table(t)``, ``pl.DataFrame(t)``, ``from t``."""
