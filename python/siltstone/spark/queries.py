@@ -21,7 +21,7 @@ from siltstone.spark.max_partition import with_max_partitions
 from siltstone.spark.metadata_columns import named_for
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
-from siltstone.spark.reading import columns_of, latest
+from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
 from siltstone.spark.session import current_database, is_of_spark, table_of
 from siltstone.spark.travel import version_arguments
@@ -138,7 +138,7 @@ def _rewrite(
             r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        frames[place] = relation(spark, r.table, columns, conditions.of(r.node), r.query, schema=r.schema)
+        frames[place] = relation(ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query), r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
 

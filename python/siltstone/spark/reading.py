@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siltstone._args import Time, millis, text
 from siltstone.predicate import Expression
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 #: Options that say which version is read, or bring rows of another branch.
 _VERSIONS = ("scan.", "incremental-")
 _NO_ROWS = {"op": "false"}
+
+
+class ScanRequest(NamedTuple):
+    """What is read of one table, and in which session."""
+
+    spark: SparkSession
+    table: Table
+    columns: Sequence[str] | None
+    """In this order; None for all, an empty list where only the number of rows counts."""
+    condition: Expression | None
+    """What rows must satisfy."""
+    query: Mapping[str, Any]
+    """The version, as :func:`siltstone.spark.source_reader.scan_of` takes it."""
 
 
 def read(
@@ -64,7 +77,7 @@ def read(
     time = None if as_of is None else millis(as_of)
     query = {"version": version, "tag": tag, "as_of": time, "between": between, "mode": mode}
     condition = None if filter is None else Expression({"op": "sql", "text": str(filter)})
-    return frame(spark, t, columns, condition, query | {"pinned": latest(t, query)})
+    return frame(ScanRequest(spark, t, columns, condition, query | {"pinned": latest(t, query)}))
 
 
 def table(spark: SparkSession, name: str) -> DataFrame:
@@ -98,25 +111,12 @@ def columns_of(t: Table, query: Mapping[str, Any], columns: Sequence[str] | None
     return pa.schema(scan_of(t, columns, {**query, "filter": Expression(_NO_ROWS)}))
 
 
-def frame(
-    spark: SparkSession,
-    t: Table,
-    columns: Sequence[str] | None,
-    condition: Expression | None,
-    query: Mapping[str, Any],
-) -> DataFrame:
-    """A frame over a table, in a relation of its own.
-
-    Args:
-        spark: The session.
-        t: The table.
-        columns: Columns, in this order; None for all.
-        condition: What rows must satisfy.
-        query: The version, as :func:`siltstone.spark.source_reader.scan_of` takes it.
-    """
-    checked = _NO_ROWS if condition is None else {"op": "and", "args": [condition.tree, _NO_ROWS]}
+def frame(request: ScanRequest) -> DataFrame:
+    """A frame over a table, in a relation of its own."""
     import pyarrow as pa
 
+    spark, t, columns, condition, query = request
+    checked = _NO_ROWS if condition is None else {"op": "and", "args": [condition.tree, _NO_ROWS]}
     schema = pa.schema(scan_of(t, columns, {**query, "filter": Expression(checked)}))
     wanted = spark_schema(schema)
     if query.get("places"):

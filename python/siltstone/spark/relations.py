@@ -21,7 +21,7 @@ from siltstone.errors import UnsupportedFeature
 from siltstone.spark.definition import fields_of
 from siltstone.spark.metadata_columns import ONE_FILE, places
 from siltstone.spark.parallelism import slots
-from siltstone.spark.reading import frame
+from siltstone.spark.reading import ScanRequest, frame
 from siltstone.spark.session import table_of
 from siltstone.spark.source_reader import scan_of
 from siltstone.spark.types import arrow_for_spark, spark_schema
@@ -29,9 +29,9 @@ from siltstone.spark.values import to_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from siltstone import Expression, Split, Table
+    from siltstone import Split, Table
 
 #: Most rows in the files, and bytes in memory, of a table whose rows stand in the plan.
 FEW_ROWS, FEW_BYTES = 10_000, 4 << 20
@@ -52,58 +52,44 @@ _CASE_CONF = "spark.sql.caseSensitive"
 _NUMBER = "__siltstone_number"
 
 
-def relation(
-    spark: SparkSession,
-    t: Table,
-    columns: Sequence[str] | None,
-    condition: Expression | None,
-    query: Mapping[str, Any],
-    *,
-    schema: pa.Schema,
-) -> DataFrame:
+def relation(request: ScanRequest, schema: pa.Schema) -> DataFrame:
     """The relation that gives a table's rows soonest.
 
     Args:
-        spark: The session.
-        t: The table.
-        columns: Columns, in this order; None for all, an empty list where only the number of rows counts.
-        condition: What the statement asks of rows in any case, so that those without it may come, too.
-        query: The version, as :func:`siltstone.spark.source_reader.scan_of` takes it.
+        request: What the statement reads; its condition is what the statement asks of rows in any case, so that those
+            without it may come, too.
         schema: The columns of the table.
     """
-    read = [cheapest(schema)] if columns is not None and not columns else columns
-    if query.get("places"):
-        return _with_places(spark, t, read, query)
-    quick = None if query.get("pinned") is None else _quick(spark, t, columns, read, condition, query)
-    return frame(spark, t, read, condition, query) if quick is None else quick
+    only_counts = request.columns is not None and not request.columns
+    if only_counts:
+        request = request._replace(columns=[cheapest(schema)])
+    if request.query.get("places"):
+        return _with_places(request)
+    quick = None if request.query.get("pinned") is None else _quick(request, only_counts=only_counts)
+    return frame(request) if quick is None else quick
 
 
-def _quick(
-    spark: SparkSession,
-    t: Table,
-    columns: Sequence[str] | None,
-    read: Sequence[str] | None,
-    condition: Expression | None,
-    query: Mapping[str, Any],
-) -> DataFrame | None:
+def _quick(request: ScanRequest, *, only_counts: bool) -> DataFrame | None:
     """A relation that needs no data source; None where the rows want one."""
-    held = _held(spark, t, read, condition, query) if has_few_rows(t, query["pinned"]) else None
+    spark, t, columns, _, query = request
+    held = _held(request) if has_few_rows(t, query["pinned"]) else None
     if held is not None:
         return held
     files = _live_files(t)
-    if read is not columns and files <= COUNTED_FILES:
-        known = _known_rows(scan_of(t, read, query).splits())
+    if only_counts and files <= COUNTED_FILES:
+        known = _known_rows(scan_of(t, columns, query).splits())
         if known is not None:
             return spark.range(0, known, 1, slots(spark) or 1).toDF(_NUMBER)
-    return _plain_files(spark, t, read, condition, query) if files <= FEW_FILES else None
+    return _plain_files(request) if files <= FEW_FILES else None
 
 
-def _with_places(spark: SparkSession, t: Table, columns: Sequence[str] | None, query: Mapping[str, Any]) -> DataFrame:
+def _with_places(request: ScanRequest) -> DataFrame:
     """A relation with columns that say where rows lie; no row is left out, so that they are counted as they lie.
 
     Raises:
         UnsupportedFeature: All columns are read; or rows have no place.
     """
+    spark, t, columns, _, query = request
     if columns is None:
         raise UnsupportedFeature(
             f"{query['places'][0]} beside columns that the statement does not name",
@@ -112,7 +98,7 @@ def _with_places(spark: SparkSession, t: Table, columns: Sequence[str] | None, q
         )
     placed = table_of(spark, t, ONE_FILE)
     places(placed, scan_of(placed, columns, query), query, query["places"])  # what is refused is refused here
-    return frame(spark, placed, columns, None, query)
+    return frame(request._replace(table=placed, condition=None))
 
 
 def has_few_rows(t: Table, version: int | None = None) -> bool:
@@ -131,16 +117,11 @@ def cheapest(schema: pa.Schema) -> str:
     return str(min(schema, key=width).name)
 
 
-def _held(
-    spark: SparkSession,
-    t: Table,
-    columns: Sequence[str] | None,
-    condition: Expression | None,
-    query: Mapping[str, Any],
-) -> DataFrame | None:
+def _held(request: ScanRequest) -> DataFrame | None:
     """A relation that has the rows in it; None where these are larger than they seemed."""
     import pyarrow as pa
 
+    spark, t, columns, condition, query = request
     scan = scan_of(t, columns, {**query, "filter": condition})
     given = pa.schema(scan)
     schema = arrow_for_spark(given)
@@ -166,16 +147,11 @@ def _known_rows(splits: Sequence[Split]) -> int | None:
     return sum(n for n in rows if n is not None) if None not in rows else None
 
 
-def _plain_files(
-    spark: SparkSession,
-    t: Table,
-    columns: Sequence[str] | None,
-    condition: Expression | None,
-    query: Mapping[str, Any],
-) -> DataFrame | None:
+def _plain_files(request: ScanRequest) -> DataFrame | None:
     """A relation of Spark's own over the files, where their rows are exactly those to be read, and all are on disks."""
     import pyarrow as pa
 
+    spark, t, columns, condition, query = request
     if not t.location.startswith("/") or str(spark.conf.get(_CASE_CONF, "false")).lower() == "true":
         return None
     if any(t.options.get(key, "false").lower() == "true" for key in _OTHER_ROWS):
