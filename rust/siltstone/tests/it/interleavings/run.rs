@@ -9,7 +9,7 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use siltstone::{
-    ErrorKind, Result,
+    Error, ErrorKind, Result,
     fs::{FaultFileIo, FileIoRef},
     maintenance::orphan_files::remove_orphan_files,
     table::RescaleArgs,
@@ -147,6 +147,13 @@ impl Actor {
         conflicts.contains(&kind.as_str()) || (!self.commits() && versions.contains(&kind.as_str()))
     }
 
+    /// Whether an error says that an operation cannot know whether its commit is in the table: its snapshot has gone, and
+    /// the schema that it had made before, which said whose table this is. A fast-forward takes both away.
+    fn may_not_know(self, error: &Error) -> bool {
+        let text = "it is not known whether the commit is in it";
+        self == Self::Rescale && error.kind() == ErrorKind::TableNotFound && error.message().contains(text)
+    }
+
     /// Whether it takes versions back: their ids are used again.
     fn takes_back(self) -> bool {
         use Actor::{BranchForward, RollbackToExpiredTag, RollbackToTag, RollbackToVersion};
@@ -171,7 +178,7 @@ impl Run {
             }
             Err(error) => {
                 self.gave_up.push(format!("{number} {actor:?}: {}", told(error)));
-                if !actor.may_give_up(error.kind()) {
+                if !actor.may_give_up(error.kind()) && !actor.may_not_know(error) {
                     self.problems.push(format!("{number} {actor:?} failed: {}", told(error)));
                 }
                 Ended::GaveUp
