@@ -65,20 +65,25 @@ quick: check
 	$(CARGO_TEST) --lib
 	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
 
+# What some interleavings of the Rust tests leave, for Java to look at.
+TABLES := $(CURDIR)/target/interleavings
+KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) && SILTSTONE_INTERLEAVING_TABLES=$(TABLES)
+
 test: test-rust test-python
 
 test-rust:
-	$(CARGO_TEST)
+	$(KEEPING) $(CARGO_TEST)
 
 test-python: dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	test ! -d $(TABLES) || export SILTSTONE_INTERLEAVING_TABLES=$(TABLES); $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8; what the
 # tests draw: `make stress SEED=8`, otherwise something new each time.
 stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
 		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py
-	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
+	$(KEEPING) SILTSTONE_INTERLEAVING_TABLES_OF=64 $(CARGO_TEST) --test it interleavings -- --ignored --nocapture
+	SILTSTONE_INTERLEAVING_TABLES=$(TABLES) $(BIN)/python -m pytest -s tests/property/test_interleavings_java.py
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture
 	@echo "SEED=$(SEED)"
 	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)

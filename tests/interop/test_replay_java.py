@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.java, pytest.mark.xdist_group("replay"), pytest.mark.t
 REPLAYED = [
     name
     for name in ft.names(
-        *"dedup_ pk_ append_* bucket_ partition_ overwrite_ written_by_*_dynamic_bucket".split(),
+        *"dedup_ pk_ append_* bucket_ partition_ overwrite_ postpone_ written_by_*_dynamic_bucket".split(),
         *"truncate_ hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_ types_ evolve_append_".split(),
         *"partial_update_ aggregation_ first_row_ changelog_ dv_".split(),
         "-changelog_decoupled",

@@ -86,3 +86,15 @@ def test_what_cannot_be_written_is_a_typed_error_that_leaves_no_file(spark, orde
 def test_a_table_is_named_as_sparks_own(spark, orders):
     assert ss.table(spark, "db.orders").where("dt = 'a'").count() == 1
     assert ss.table(spark, "db.orders$snapshots").count() == 1
+
+
+def test_deletes_that_a_merge_engine_does_not_take_are_refused(spark, orders):
+    """`ss.write(keys, row_kind="-D")` of a partial-update table reported success and deleted nothing."""
+    cat = st.connect(pathlib.Path(orders.location).parents[1])
+    options = {"bucket": "1", "merge-engine": "partial-update"}
+    t = cat.create_table("db.part", {"id": "INT", "v": "INT"}, primary_key=["id"], options=options)
+    t.upsert([{"id": 1, "v": 1}])
+    for keys in (frame(spark, [(1,)], "id int"), frame(spark, [(1, 1)], "id int, v int")):
+        with pytest.raises(e.DeleteNotAllowed, match="partial-update"):
+            ss.write(keys, t, row_kind="-D")
+    assert rows(t) == [(1, 1)] and t.snapshot().id == 1

@@ -31,6 +31,7 @@ SNAPSHOT_KINDS = {
     "delta list": "deltaManifestList",
     "statistics": "statistics",
     "index manifest": "indexManifest",
+    "changelog list": "changelogManifestList",
 }
 KINDS = (*ENTRY_KINDS, "index", "index external path", "vector", "manifest", *SNAPSHOT_KINDS)
 
@@ -69,6 +70,7 @@ def templates(tmp_path_factory):
 def table_kind(kind):
     return {
         "changelog": "changelog",
+        "changelog list": "changelog",
         "index": "vectors",
         "index external path": "vectors",
         "vector": "vectors",

@@ -132,24 +132,48 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
+@contextlib.contextmanager
+def room_for(number):
+    """While so many files more can be open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0) for _ in range(number + 1)]
+    for fd in taken:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+#: What needs more files at once than there is room for.
+SHORT_OF_FILES = [
+    *((name, 0) for name in ("read", "compact", "upsert", "fsck", "expire")),
+    *((name, 1) for name in ("read", "compact", "expire")),
+]
+OPENS_FILES = {
+    "read": lambda t: t.scan().to_arrow(),
+    "compact": lambda t: t.compact(full=True),
+    "upsert": lambda t: t.upsert([{"id": 99}]),
+    "fsck": lambda t: t.maintenance.fsck(deep=True),
+    "expire": lambda t: t.maintenance.expire_snapshots(retain_max=1),
+}
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make):
+@pytest.mark.parametrize(("operation", "room"), SHORT_OF_FILES)
+def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make, operation, room):
     options = {"write_only": "true", "siltstone__sync": "false", "file__compression": "none"}
     t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, **options)
-    for n in range(24):
+    for n in range(6):
         # above a mebibyte each: smaller files are read at once and closed
         t.upsert([{"id": 1, "v": "x" * 1_200_000}, {"id": n, "v": ""}])
-    assert min(f["bytes"] for f in t.files() if f["rows"] > 1) > 1 << 20
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = descriptors()
-    for call in (lambda: t.scan().to_arrow(), lambda: t.compact(full=True)):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (before + 12, hard))
-        try:
-            with contextlib.suppress(e.SiltstoneError):
-                call()
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        assert descriptors() == before
+    with room_for(room), pytest.raises(e.StorageError, match="Too many open files"):
+        OPENS_FILES[operation](t)
+    assert descriptors() == before
+    assert t.scan().count() == 6
+    OPENS_FILES[operation](t)
 
 
 class Stop(Exception):

@@ -392,3 +392,19 @@ def test_a_shared_write_whose_index_has_expired_is_a_conflict(make):
     t.expire_snapshots(retain_max=1, retain_min=1)
     with pytest.raises(e.CommitConflict, match="has expired"):
         t.shared_writes.assigner(plan).assign(pa.record_batch({"id": pa.array([1], pa.int32())}))
+
+
+@pytest.mark.parametrize(
+    ("key", "part", "options", "says"),
+    [
+        (["id"], ["p"], {}, "cross-partition: all keys of the table are looked up, 2000000 keys a bucket"),
+        (["id"], [], {"bucket": -2}, "postponed: rows wait until a compaction gives them buckets"),
+        (["id"], [], {}, "dynamic: an index of keys, 2000000 keys a bucket"),
+        (["id"], [], {"bucket": 4}, "fixed: 4 by id"),
+        ([], [], {}, "none: rows go to files in the order in which they come"),
+    ],
+)
+def test_each_bucket_mode_is_named(make, key, part, options, says):
+    t = make({"id": "INT", "p": "INT"}, key, part, **options)
+    assert t.explain().splitlines()[-1] == f"buckets     {says}"
+    assert f"buckets  {says}" in t.scan().explain()

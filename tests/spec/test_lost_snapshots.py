@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 SCHEMA = {"id": "BIGINT", "v": "STRING"}
@@ -132,3 +133,39 @@ def test_a_table_of_any_name_that_can_be_made_can_be_dropped(cat, name):
     cat.create_table(f"db.{name}", SCHEMA).append([{"id": 1, "v": "x"}])
     cat.drop_table(f"db.{name}")
     assert cat.tables("db") == []
+
+
+LOST = {
+    "snapshots": ["snapshot/snapshot-*"],
+    "snapshots and hints": ["snapshot/*"],
+    "snapshots and tags": ["snapshot/snapshot-*", "tag/*"],
+}
+COMMITS = {
+    "upsert": lambda t, _: t.append([{"id": 9}]),
+    "overwrite": lambda t, _: t.overwrite([{"id": 9}]),
+    "statement": lambda t, _: t.delete("id = 1"),
+    "messages": lambda t, messages: t.commit(messages),
+    "manifests": lambda t, _: t.maintenance.compact_manifests(),
+}
+
+
+@pytest.mark.parametrize("key", [["id"], []])
+@pytest.mark.parametrize("commit", COMMITS)
+@pytest.mark.parametrize("lost", LOST)
+def test_a_table_that_lost_its_snapshots_does_not_begin_anew(make, lost, commit, key):
+    """A commit became snapshot 1, and everything before it was forgotten."""
+    t = make({"id": "BIGINT"}, key)
+    for n in range(3):
+        t.append([{"id": n}])
+    t.tags.create("v")
+    with t.writer() as w:
+        w.write([{"id": 7}])
+        messages = w.prepare_commit()
+    for pattern in LOST[lost]:
+        for path in Path(t.location).glob(pattern):
+            path.unlink()
+    for handle in (t, st.open_table(t.location)):
+        with pytest.raises(e.CorruptFile, match="no snapshots any more") as caught:
+            COMMITS[commit](handle, messages)
+        assert "begin the table anew" in caught.value.hint
+    assert not list(Path(t.location).glob("snapshot/snapshot-*"))

@@ -229,3 +229,24 @@ def test_rows_have_no_routes_without_a_number_of_buckets(make):
         with pytest.raises(e.InvalidArgument, match=text) as raised:
             t.routes([{"id": 1, "p": 1}])
         assert raised.value.hint
+
+
+def test_an_overwrite_after_the_option_has_changed_rescales_its_partitions(t):
+    """Java's INSERT OVERWRITE."""
+    t.alter().set_option("bucket", "4").commit()
+    t = st.open_table(t.location)
+    t.overwrite([{"p": 0, "k": k, "v": "b"} for k in range(60)], partition={"p": 0})
+    t.upsert([{"p": 0, "k": 99, "v": "b"}])
+    with pytest.raises(e.CommitConflict, match="previous bucket num is 2"):
+        t.upsert([{"p": 1, "k": 99, "v": "b"}])
+    assert buckets(t) == {"{0}": {0, 1, 2, 3}, "{1}": {0, 1}}
+    clean(t)
+
+
+def test_rows_of_append_tables_are_refused_too(make):
+    t = make(SCHEMA, [], ["p"], bucket=2, bucket_key="k")
+    t.append([{"p": 0, "k": k, "v": "a"} for k in range(20)])
+    t.alter().set_option("bucket", "4").commit()
+    with pytest.raises(e.CommitConflict) as raised:
+        t.append([{"p": 0, "k": 99, "v": "a"}])
+    assert "t.rescale(4)" in raised.value.hint

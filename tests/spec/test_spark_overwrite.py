@@ -8,7 +8,7 @@ from siltstone import errors as e
 pytest.importorskip("pyspark")
 
 from siltstone.spark.source_options import overwritten  # noqa: E402
-from siltstone.spark.writing import _replaced  # noqa: E402
+from siltstone.spark.writing import _default_parallelism, _replaced  # noqa: E402
 
 
 def session(mode):
@@ -91,3 +91,13 @@ def test_an_append_takes_no_options_of_an_overwrite():
         with pytest.raises(e.InvalidArgument, match="is for mode"):
             overwritten(options, overwrite=False)
     assert overwritten({"partitionOverwriteMode": "dynamic"}, overwrite=False) is None
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "buckets", "partitioned", "tasks"),
+    [(200, "8", False, 8), (4, "8", False, 4), (200, "8", True, 200), (2, "1", True, 2), (200, "1", False, 1)],
+)
+def test_tasks_are_as_many_as_buckets_or_as_the_session_shuffles_to(shuffle, buckets, partitioned, tasks):
+    given = SimpleNamespace(conf={"spark.sql.shuffle.partitions": str(shuffle)})
+    table = SimpleNamespace(options={"bucket": buckets}, partition_by=["dt"] if partitioned else [])
+    assert _default_parallelism(SimpleNamespace(sparkSession=given), table) == tasks

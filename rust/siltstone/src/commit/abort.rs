@@ -11,8 +11,8 @@ use super::{request::MARGIN_MILLIS, standing::stands};
 use crate::{
     cleanup::{ManifestCache, References, Roots},
     error::{ErrorKind, Result},
-    io::TableContext,
-    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
+    io::{TableContext, delete_data_file},
+    manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestStore},
     scan::{EntryFilter, live_entries, overtaken::at_newest},
     snapshot::{NamedList, Snapshot, SnapshotManager, Standing},
     wire::CommitMessage,
@@ -87,39 +87,31 @@ impl<'a> Unused<'a> {
     fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {
             let data = &message.data;
-            self.delete_files(&message.bucket, data.new_files.iter().chain(&data.changelog_files))?;
-            self.delete_index_files(&data.index_files)?;
+            self.delete_files(&message.bucket, data.made())?;
+            self.delete_index_files(data.made_indexes())?;
         }
         self.delete_compactions(messages)
     }
 
-    /// Files that the messages' compactions made. A file that only changed its level is not theirs.
+    /// Files that the messages' compactions made.
     fn delete_compactions(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {
-            let (data, compact) = (&message.data, &message.compact);
-            let older = compact.compact_before.iter().chain(&data.new_files);
-            let older: HashSet<&str> = older.map(|file| file.file_name.as_str()).collect();
-            let made = compact.compact_after.iter().filter(|file| !older.contains(file.file_name.as_str()));
-            self.delete_files(&message.bucket, made.chain(&compact.changelog_files))?;
-            self.delete_index_files(&compact.index_files)?;
+            let written: HashSet<&str> = message.data.new_files.iter().map(|file| file.file_name.as_str()).collect();
+            let made = message.compact.made().filter(|file| !written.contains(file.file_name.as_str()));
+            self.delete_files(&message.bucket, made)?;
+            self.delete_index_files(message.compact.made_indexes())?;
         }
         Ok(())
     }
 
     fn delete_files<'f>(&self, bucket: &BucketId, files: impl Iterator<Item = &'f DataFileMeta>) -> Result<()> {
-        let paths = &self.ctx.paths;
-        for file in files.filter(|file| !self.used.contains(&file.file_name)) {
-            self.ctx.fs.delete(&paths.data_file(&bucket.partition, bucket.bucket, file)?)?;
-            for extra in paths.extra_files(&bucket.partition, bucket.bucket, file)? {
-                self.ctx.fs.delete(&extra)?;
-            }
-        }
-        Ok(())
+        let mut unused = files.filter(|file| !self.used.contains(&file.file_name));
+        unused.try_for_each(|file| delete_data_file(self.ctx, &bucket.partition, bucket.bucket, file))
     }
 
-    fn delete_index_files(&self, entries: &[IndexManifestEntry]) -> Result<()> {
-        let made = entries.iter().filter(|e| e.kind == EntryKind::Add && !self.used.contains(&e.file_name));
-        made.into_iter().try_for_each(|entry| self.ctx.fs.delete(&self.ctx.paths.index_file_of(entry)?))
+    fn delete_index_files<'f>(&self, made: impl Iterator<Item = &'f IndexManifestEntry>) -> Result<()> {
+        let mut unused = made.filter(|entry| !self.used.contains(&entry.file_name));
+        unused.try_for_each(|entry| self.ctx.fs.delete(&self.ctx.paths.index_file_of(entry)?))
     }
 }
 
@@ -144,10 +136,8 @@ pub(super) fn for_other_branches(ctx: &TableContext, mut look: impl FnMut(&str) 
 fn names(messages: &[CommitMessage]) -> impl Iterator<Item = &String> {
     messages.iter().flat_map(|message| {
         let (data, compact) = (&message.data, &message.compact);
-        let files = data.new_files.iter().chain(&data.changelog_files);
-        let files = files.chain(&compact.compact_after).chain(&compact.changelog_files);
-        let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
-        files.map(|file| &file.file_name).chain(index.map(|entry| &entry.file_name))
+        let files = data.made().chain(compact.made()).map(|file| &file.file_name);
+        files.chain(data.made_indexes().chain(compact.made_indexes()).map(|entry| &entry.file_name))
     })
 }
 

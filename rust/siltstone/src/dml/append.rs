@@ -11,10 +11,10 @@ use crate::{
     deletion_vectors::{BitmapKind, DeletedRows, DeletionVector},
     error::{Error, ErrorKind, Result},
     io::{
-        BatchStream, FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_unused,
+        BatchStream, FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_written,
         read_data_file,
     },
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource, IndexManifestEntry},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, IndexManifestEntry},
     options::CoreOptions,
     predicate::Predicate,
     read::vector_of,
@@ -318,14 +318,6 @@ pub(super) fn updated_by(
 /// Deletes the files of messages that will not be committed.
 pub(super) fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
     for message in messages {
-        let bucket = &message.bucket;
-        for file in &message.data.new_files {
-            delete_unused(ctx, &bucket.partition, bucket.bucket, file);
-        }
-        for entry in message.data.index_files.iter().filter(|entry| entry.kind == EntryKind::Add) {
-            if let Err(error) = ctx.paths.index_file_of(entry).and_then(|path| ctx.fs.delete(&path)) {
-                tracing::warn!(%error, "an unused file was not deleted");
-            }
-        }
+        delete_written(ctx, &message.bucket, &message.data);
     }
 }

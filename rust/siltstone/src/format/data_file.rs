@@ -4,7 +4,7 @@ use std::{fmt::Debug, ops::Range, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 
-use super::parquet::{Block, Claim, Prune};
+use super::prune::{Block, Claim, Prune};
 use crate::{error::Result, types::DataField};
 
 /// Says of each row whether it stays.

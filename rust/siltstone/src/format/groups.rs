@@ -10,7 +10,7 @@ use arrow_select::filter::FilterBuilder;
 
 use super::{
     FileRead, Rows, RowsStream,
-    parquet::{Block, Prune, PruneColumn},
+    prune::{Block, Prune, PruneColumn},
 };
 use crate::{
     cancel,

@@ -13,11 +13,13 @@ mod int96;
 mod nested_ids;
 mod orc;
 pub mod parquet;
+mod prune;
 mod records;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
 pub(crate) use nested_ids::At as NestedAt;
+pub use prune::{Block, Claim, Prune, PruneColumn};
 
 pub use formats::{data_format, data_formats, file_format, is_data_format};
 pub use records::{avro_as_records, records_as_avro};

@@ -8,7 +8,7 @@ use super::late_cast::{Failures, cast_rows, is_no_value};
 use crate::{
     cast::{evolve, evolved_source, same_values},
     error::{Error, Result},
-    format::parquet::{Prune, PruneColumn},
+    format::{Prune, PruneColumn},
     predicate::Predicate,
     types::{DataField, DataType, arrow_type},
 };

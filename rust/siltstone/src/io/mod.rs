@@ -34,7 +34,7 @@ pub use remembered::{Remembered, Upkeep};
 pub use rolling::RollingWriter;
 pub(crate) use rolling::numbers_used_up;
 pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
-pub use unused::delete_unused;
+pub use unused::{delete_compacted, delete_data_file, delete_unused, delete_unused_index, delete_written};
 
 /// Batches, one after another, possibly computed on other threads.
 pub type BatchStream = Box<dyn Iterator<Item = crate::Result<arrow_array::RecordBatch>> + Send>;

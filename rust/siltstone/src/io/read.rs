@@ -30,10 +30,7 @@ use crate::{
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
     file_index::Candidates,
-    format::{
-        DataFileReader, FileRead, RowTest, Rows, file_format, is_data_format,
-        parquet::{Block, Claim},
-    },
+    format::{Block, Claim, DataFileReader, FileRead, RowTest, Rows, file_format, is_data_format},
     manifest::DataFileMeta,
     path::format_of,
     predicate::{Predicate, evaluate},

@@ -1,6 +1,8 @@
 //! What a writer or a compaction of one bucket changed.
 
-use super::{DataFileMeta, IndexManifestEntry};
+use std::collections::HashSet;
+
+use super::{DataFileMeta, EntryKind, IndexManifestEntry};
 
 /// One LSM tree (or one bucket of an append table).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +26,18 @@ pub struct DataIncrement {
     pub index_files: Vec<IndexManifestEntry>,
 }
 
+impl DataIncrement {
+    /// Data and changelog files that the writer has made.
+    pub fn made(&self) -> impl Iterator<Item = &DataFileMeta> {
+        self.new_files.iter().chain(&self.changelog_files)
+    }
+
+    /// Index files that the writer has made.
+    pub fn made_indexes(&self) -> impl Iterator<Item = &IndexManifestEntry> {
+        added(&self.index_files)
+    }
+}
+
 /// Files that a compaction replaced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactIncrement {
@@ -37,6 +51,24 @@ pub struct CompactIncrement {
     pub index_files: Vec<IndexManifestEntry>,
     /// where deletes were left out
     pub dropped: Vec<DroppedDeletes>,
+}
+
+impl CompactIncrement {
+    /// Data and changelog files that the compaction has made. One that only changed its level is an input.
+    pub fn made(&self) -> impl Iterator<Item = &DataFileMeta> {
+        let inputs: HashSet<&str> = self.compact_before.iter().map(|file| file.file_name.as_str()).collect();
+        let outputs = self.compact_after.iter().filter(move |file| !inputs.contains(file.file_name.as_str()));
+        self.changelog_files.iter().chain(outputs)
+    }
+
+    /// Index files that the compaction has made.
+    pub fn made_indexes(&self) -> impl Iterator<Item = &IndexManifestEntry> {
+        added(&self.index_files)
+    }
+}
+
+fn added(entries: &[IndexManifestEntry]) -> impl Iterator<Item = &IndexManifestEntry> {
+    entries.iter().filter(|entry| entry.kind == EntryKind::Add)
 }
 
 /// Keys of inputs whose deletes a compaction has left out, because it knew of no older rows of theirs.

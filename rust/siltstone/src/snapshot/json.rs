@@ -1,12 +1,8 @@
 //! Snapshot JSON, with the keys, order and spacing of Java (Jackson's pretty printer).
 
-use std::io;
-
-use serde::Serialize;
-use serde_json::ser::{Formatter, Serializer};
-
 use super::Snapshot;
 use crate::{
+    codec::to_java_json,
     error::{Error, ErrorKind, Result},
     fs::check_file_name,
     limits::LAST_ID,
@@ -74,12 +70,7 @@ impl Snapshot {
 
     /// The content of `snapshot-<n>`.
     pub fn to_json(&self) -> Result<String> {
-        let mut out = Vec::new();
-        let mut serializer = Serializer::with_formatter(&mut out, JavaFormatter { depth: 0 });
-        let not_written =
-            |e: String| Error::new(ErrorKind::Internal, "a snapshot cannot be written as JSON").caused_by(e);
-        self.serialize(&mut serializer).map_err(|e| not_written(e.to_string()))?;
-        String::from_utf8(out).map_err(|e| not_written(e.to_string()))
+        to_java_json(self)
     }
 }
 
@@ -88,40 +79,4 @@ fn offset_of(bytes: &[u8], e: &serde_json::Error) -> u64 {
     let lines_before = bytes.split_inclusive(|&b| b == b'\n').take(e.line().saturating_sub(1));
     let start: usize = lines_before.map(<[u8]>::len).sum();
     (start + e.column().saturating_sub(1)).min(bytes.len()) as u64
-}
-
-/// Objects as Jackson writes them: two blanks a level, ` : ` after keys, `{ }` when empty.
-struct JavaFormatter {
-    depth: usize,
-}
-
-impl JavaFormatter {
-    fn new_line<W: ?Sized + io::Write>(&self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b"\n")?;
-        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
-    }
-}
-
-impl Formatter for JavaFormatter {
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        writer.write_all(b"{")
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            writer.write_all(b",")?;
-        }
-        self.new_line(writer)
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b" : ")
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth = self.depth.saturating_sub(1);
-        self.new_line(writer)?;
-        writer.write_all(b"}")
-    }
 }

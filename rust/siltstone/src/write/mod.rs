@@ -64,8 +64,8 @@ use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter},
     cancel,
-    io::{TableContext, batch_bytes, delete_unused},
-    manifest::{BucketId, DataFileMeta, EntryKind, ManifestEntry},
+    io::{TableContext, batch_bytes, delete_compacted, delete_written},
+    manifest::{BucketId, ManifestEntry},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionPermits},
     scan::overtaken::{again_when_overtaken, overtaken, replaced},
     schema::{EngineSpec, check_writable},
@@ -542,16 +542,6 @@ fn is_overtaken(ctx: &TableContext, bucket: &BucketId, error: &Error) -> bool {
 
 /// Deletes the new files of a message that will not be committed.
 fn discard(ctx: &TableContext, message: &CommitMessage) {
-    let (data, compact) = (&message.data, &message.compact);
-    let upgraded = |f: &&DataFileMeta| !compact.compact_before.iter().any(|b| b.file_name == f.file_name);
-    let files = data.new_files.iter().chain(&data.changelog_files).chain(&compact.changelog_files);
-    for file in files.chain(compact.compact_after.iter().filter(upgraded)) {
-        delete_unused(ctx, &message.bucket.partition, message.bucket.bucket, file);
-    }
-    let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
-    for entry in index {
-        if let Err(error) = ctx.paths.index_file_of(entry).and_then(|p| ctx.fs.delete(&p)) {
-            tracing::warn!(file = entry.file_name, %error, "an unused index file was not deleted");
-        }
-    }
+    delete_written(ctx, &message.bucket, &message.data);
+    delete_compacted(ctx, &message.bucket, &message.compact);
 }

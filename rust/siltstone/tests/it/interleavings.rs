@@ -21,6 +21,7 @@
 mod actors;
 mod alike;
 mod gate;
+mod kept;
 mod look;
 mod model;
 mod run;

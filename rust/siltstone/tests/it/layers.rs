@@ -79,6 +79,14 @@ fn no_folders_beside_each_other_use_each_other_in_a_circle() {
 }
 
 #[test]
+fn no_path_is_hidden_from_these_rules() {
+    let sources = Crate::read(&src()).sources;
+    let hidden: Vec<_> = sources.iter().filter(|source| !source.hidden.is_empty()).collect();
+    let named: Vec<_> = hidden.iter().map(|source| (&source.path, &source.hidden)).collect();
+    assert!(named.is_empty(), "paths that nobody can follow:\n{named:#?}");
+}
+
+#[test]
 fn no_circle_inside_a_folder_has_more_than_three_files() {
     let found = Crate::read(&src()).circles(|_, _| true);
     let large: Vec<_> = found.into_iter().filter(|(_, circle)| circle.len() > 3).collect();
@@ -137,6 +145,15 @@ mod the_rules_see {
         ];
         let found = Crate::of(files).circles(|module, folders| folders.contains(module));
         assert_eq!(found, [("a".to_owned(), vec!["one".to_owned(), "two".to_owned()])]);
+    }
+
+    #[test]
+    fn paths_that_cannot_be_followed() {
+        let hides = |text: &str| !Crate::of([source("a", text)]).sources[0].hidden.is_empty();
+        assert!(hides("use crate as root; fn f() { root::b::g() }"));
+        assert!(hides("use crate::*; fn f() { b::g() }"));
+        assert!(hides("macro_rules! at { ($m:ident) => { crate::$m::g() } }"));
+        assert!(!hides("use crate::b::g; // use crate::*"));
     }
 
     #[test]

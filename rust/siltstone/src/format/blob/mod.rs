@@ -19,7 +19,7 @@ use self::index::{Place, read_index};
 use super::{
     DataFileReader, DataFormat, Encoding, FileRead, RowsStream, WriteOptions,
     groups::{self, GroupRows, Groups},
-    parquet::{Block, Claim},
+    prune::{Block, Claim},
 };
 use crate::{
     cancel,

@@ -11,7 +11,7 @@ use crate::{
     format::{
         DataFileReader, FileRead, RowsStream,
         groups::{self, GroupRows, Groups},
-        parquet::{Block, Claim},
+        prune::{Block, Claim},
     },
     fs::InputFile,
     predicate::ColumnBounds,

@@ -1,6 +1,6 @@
 //! What a file says of its own values and pages, for who checks it: readers skip row groups and pages by it.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use parquet::{
     column::page::PageReader as _,
@@ -12,27 +12,12 @@ use parquet::{
 };
 
 use super::{
+    super::prune::{Claim, Prune, PruneColumn},
     chunks::Chunks,
     column_chunk::chunk_range,
-    prune::{Prune, PruneColumn, Pruner, ask_at, page_rows, page_statistics},
+    prune::{Pruner, ask_at, page_rows, page_statistics},
 };
-use crate::{
-    cancel,
-    error::Result,
-    predicate::{ColumnBounds, Predicate},
-    types::DataField,
-};
-
-/// Bounds and nulls of a column in some rows of a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
-    /// A row group or a page, in words.
-    pub place: String,
-    /// Row numbers in the file.
-    pub rows: Range<i64>,
-    /// What is said of them.
-    pub bounds: ColumnBounds,
-}
+use crate::{cancel, error::Result, predicate::Predicate, types::DataField};
 
 /// For each column the statistics of its row groups, and of its pages where the file has an index of them.
 pub(super) fn claims(metadata: &ParquetMetaData, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {

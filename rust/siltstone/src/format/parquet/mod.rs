@@ -43,10 +43,8 @@ mod views;
 mod writer;
 
 pub use batches::ParquetBatches;
-pub use claims::Claim;
 pub(super) use data_format::Parquet;
 pub use options::ParquetWriteOptions;
-pub use prune::{Block, Prune, PruneColumn};
 pub use reader::ParquetFile;
 pub use schema::parquet_schema;
 pub use writer::ParquetFileWriter;

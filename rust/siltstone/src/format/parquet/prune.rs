@@ -18,6 +18,7 @@ use parquet::{
 };
 
 use super::{
+    super::prune::{Block, Prune, PruneColumn},
     bounds::from_statistics,
     schema::{Int96As, schema_with},
 };
@@ -28,24 +29,6 @@ use crate::{
     row::{Datum, compare_datums},
     types::{DataField, DataType, TypeKind},
 };
-
-/// Where the file has a column of the predicate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PruneColumn {
-    /// The file has no such column: every value is null.
-    Missing,
-    /// A column of this name, whose values have the predicate's type without any cast.
-    Stored(DataField),
-}
-
-/// A condition by which row groups and pages are skipped.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prune {
-    /// The condition.
-    pub predicate: Predicate,
-    /// Its columns; nothing is assumed of a column that is not here.
-    pub columns: HashMap<String, PruneColumn>,
-}
 
 /// Prunes one file.
 pub(crate) struct Pruner<'a> {
@@ -183,15 +166,6 @@ const ASK_EVERY: usize = 1024;
 /// A file may have many pages.
 pub(super) fn ask_at(page: usize) -> Result<()> {
     if page.is_multiple_of(ASK_EVERY) { cancel::check() } else { Ok(()) }
-}
-
-/// Consecutive rows of a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Block {
-    /// Row numbers in the file.
-    pub rows: Range<i64>,
-    /// For each column asked for, bounds of its values in these rows; null where nothing is known.
-    pub bounds: Vec<(Datum, Datum)>,
 }
 
 /// The pages of the first column as blocks; a row group without a page index is one block.

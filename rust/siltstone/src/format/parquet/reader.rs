@@ -14,17 +14,18 @@ use parquet::{
 };
 
 use super::{
+    super::prune::{Block, Claim, Prune},
     batch_size::{batch_rows, element_bytes},
     batches::ParquetBatches,
     chunks::Chunks,
-    claims::{Claim, claims, misplaced_page},
+    claims::{claims, misplaced_page},
     decoder::{Decoder, Part, Tested},
     error::{broken, other_rows},
     footer,
     guard::guarded,
     page_index,
     project::{Projection, counting_leaf, project},
-    prune::{Block, Prune, Pruner, blocks},
+    prune::{Pruner, blocks},
     schema::without_int96,
     shape::Shape,
     views::with_views,

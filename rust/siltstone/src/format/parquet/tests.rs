@@ -21,6 +21,7 @@ use crate::{
     error::{ErrorKind, Result},
     format::WrittenFile,
     format::{FileRead, RowTest, Rows},
+    format::{Prune, PruneColumn},
     fs::{InputFile, OutputFile},
     predicate::{CompareOp, Predicate},
     row::Datum,

@@ -13,7 +13,7 @@ use arrow_schema::{Field, Schema};
 use super::data::Found;
 use crate::{
     error::Result,
-    format::parquet::Claim,
+    format::Claim,
     manifest::DataFileMeta,
     predicate::{ColumnBounds, CompareOp, Predicate, evaluate},
     row::{Datum, bounds_as_read},

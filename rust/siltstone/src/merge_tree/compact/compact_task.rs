@@ -403,16 +403,8 @@ impl CompactTask<'_> {
         bytes
     }
 
-    /// Deletes what was written before the task failed; upgraded files are inputs and stay.
+    /// Deletes what was written before the task failed.
     fn delete_outputs(&self) {
-        let inputs = &self.result.compact_before;
-        for file in &self.result.changelog_files {
-            delete_unused(self.ctx, self.partition, self.bucket, file);
-        }
-        for file in &self.result.compact_after {
-            if !inputs.iter().any(|f| f.file_name == file.file_name) {
-                delete_unused(self.ctx, self.partition, self.bucket, file);
-            }
-        }
+        self.result.made().for_each(|file| delete_unused(self.ctx, self.partition, self.bucket, file));
     }
 }

@@ -14,8 +14,8 @@ use crate::{
     Error, ErrorKind, Result,
     cancel::{self, Cancellation},
     env,
-    io::{TableContext, delete_unused},
-    manifest::{BucketId, CompactIncrement, DataFileMeta, EntryKind},
+    io::{TableContext, delete_compacted, delete_unused},
+    manifest::{BucketId, CompactIncrement, DataFileMeta},
     options::LookupCompact,
 };
 
@@ -156,7 +156,7 @@ impl CompactManager {
             if let Err(unsent) = sender.send(result)
                 && let Ok(result) = unsent.into_inner()
             {
-                delete_rewritten(&ctx, &bucket, &result);
+                delete_compacted(&ctx, &bucket, &result);
             }
         };
         self.running = Some(receiver);
@@ -266,7 +266,7 @@ impl CompactManager {
 
     /// Rows stay where the flushes have put them; what compactions made of them since the last commit is deleted.
     fn give_up(&mut self, error: Error) {
-        delete_rewritten(&self.ctx, &self.bucket, &std::mem::take(&mut self.compacted));
+        delete_compacted(&self.ctx, &self.bucket, &std::mem::take(&mut self.compacted));
         self.stale = true;
         self.given_up = Some(error);
     }
@@ -317,23 +317,6 @@ impl CompactManager {
         if let Err(error) = self.wait() {
             tracing::debug!(%error, "the compaction of an aborted writer failed");
         }
-        delete_rewritten(&self.ctx, &self.bucket, &self.compacted);
-    }
-}
-
-/// Deletes the outputs of a compaction that will not be committed; upgraded files are inputs and stay.
-fn delete_rewritten(ctx: &TableContext, bucket: &BucketId, result: &CompactIncrement) {
-    for file in &result.changelog_files {
-        delete_unused(ctx, &bucket.partition, bucket.bucket, file);
-    }
-    for file in &result.compact_after {
-        if !result.compact_before.iter().any(|f| f.file_name == file.file_name) {
-            delete_unused(ctx, &bucket.partition, bucket.bucket, file);
-        }
-    }
-    for entry in result.index_files.iter().filter(|entry| entry.kind == EntryKind::Add) {
-        if let Err(error) = ctx.paths.index_file_of(entry).and_then(|path| ctx.fs.delete(&path)) {
-            tracing::warn!(file = entry.file_name, %error, "an unused index file was not deleted");
-        }
+        delete_compacted(&self.ctx, &self.bucket, &self.compacted);
     }
 }

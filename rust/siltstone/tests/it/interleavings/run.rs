@@ -18,6 +18,7 @@ use siltstone::{
 use super::{
     actors::{Actor, Done, retain},
     gate::{Event, Gate, Log},
+    kept::keep,
     look::{findings, state, told, unreadable},
     model::{Ended, Operation, Rows, State, outcomes},
     world::{World, open, write},
@@ -198,6 +199,7 @@ impl Run {
             }
         }
         let before = self.state(&fs, &expected, case.dies, "");
+        keep(io, world, case);
         // a deep check reads every version; what somebody left who died is no damage before the next upkeep
         self.told(if case.dies { unreadable(&fs) } else { findings(&fs, true, false) });
         if let Err(error) = round(&fs, io, world.rescales) {

@@ -13,7 +13,12 @@ pub(super) struct Source {
     pub(super) module: Vec<String>,
     /// Absolute paths.
     pub(super) used: Vec<Vec<String>>,
+    /// Ways of writing paths that `used` does not have.
+    pub(super) hidden: Vec<&'static str>,
 }
+
+/// Another name of the crate, all names of it, and a path that a macro completes.
+const HIDING: [&str; 4] = ["use crate as ", "use crate::{self", "crate::*", "crate::$"];
 
 pub(super) struct Crate {
     pub(super) modules: BTreeSet<Vec<String>>,
@@ -52,7 +57,8 @@ impl Crate {
         let sources = texts.iter().map(|(module, (name, code))| {
             let used = paths(code).into_iter().filter_map(|path| absolute(module, &path));
             let used = used.map(|path| follow(&path, &exports, &modules)).collect();
-            Source { path: name.into(), module: module.clone(), used }
+            let hidden = HIDING.into_iter().filter(|text| code.contains(text)).collect();
+            Source { path: name.into(), module: module.clone(), used, hidden }
         });
         Self { sources: sources.collect(), modules }
     }
