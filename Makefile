@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH_VENV ?= .venv-bench
+DOCS_VENV ?= .venv-docs
 JOBS   ?= 2
 # of what the tests draw in `make stress`
 SEED   ?= $(NOW)
@@ -20,7 +21,7 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 
 .DEFAULT_GOAL := help
 .PHONY: help machine java setup dev demo quick test test-rust test-python stress fuzz check lint types advisories licenses fix \
-        bench wheel clean
+        bench docs wheel clean
 
 help:
 	@echo "make setup   say what this machine lacks, and install the Python tools into $(VENV)"
@@ -31,6 +32,7 @@ help:
 	@echo "make fuzz    broken bytes for every decoder (hours)"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
+	@echo "make docs    build the site in target/site: strict, links checked, without network but for its tools"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
 	@echo "make fix     format and apply safe lint fixes"
 
@@ -146,10 +148,22 @@ bench: $(BENCH_VENV)/.built
 	$(BENCH_VENV)/bin/python benches/python/planning.py
 	$(BENCH_VENV)/bin/python benches/suite/run.py $(BENCH_ARGS)
 
+# The tools of the site are in a virtual environment of their own; the package is read, not imported.
+$(DOCS_VENV)/.tools: pyproject.toml | machine
+	@echo "Installing what builds the site into $(DOCS_VENV)."
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS_VENV)/bin/python -m pip install --quiet --group docs
+	@touch $@
+
+docs: $(DOCS_VENV)/.tools
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+	@echo "The site is in target/site: open target/site/index.html"
+
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --locked --release --strip --out dist
 	$(BIN)/python scripts/check_wheel.py dist/*.whl
 	@ls -l dist
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) target dist
+	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV) target dist

@@ -1,7 +1,9 @@
 """The code blocks of README.md and docs/, and the examples of all docstrings, run."""
 
+import builtins
 import doctest
 import importlib
+import importlib.util
 import pathlib
 import pkgutil
 import re
@@ -71,7 +73,10 @@ def test_spark_blocks_of_a_page_run(page, tmp_path, monkeypatch, spark):
     run(page, blocks(page), {"spark": spark})
 
 
-@pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "benches/README.md"])
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "benches/README.md"],
+)
 def test_links_of_a_page_lead_somewhere(page):
     text = (PROJECT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -81,3 +86,41 @@ def test_links_of_a_page_lead_somewhere(page):
 
 def test_the_readme_is_short():
     assert len((PROJECT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def kinds(text):
+    """Rows of the tables of docs/errors.md: class, what it also is, code, meaning."""
+    return {
+        found[1]: (found[2], found[3], found[4])
+        for found in re.finditer(r"^\| `(\w+)`(?:, a `(\w+)`)? \| `([\w-]+)` \| (.*?) \| .+ \|$", text, re.MULTILINE)
+    }
+
+
+def test_the_page_of_errors_names_every_kind():
+    """With its code and meaning as the class has them, so that a new kind is a page that does not hold."""
+    shown = kinds((PROJECT / "docs" / "errors.md").read_text(encoding="utf-8"))
+    classes = {name: c for name, c in vars(st.errors).items() if isinstance(c, type) and name != "SiltstoneError"}
+    assert set(shown) == set(classes)
+    for name, (also, code, meaning) in shown.items():
+        assert code == classes[name].code
+        assert not also or issubclass(classes[name], getattr(builtins, also))
+        own = " ".join(classes[name].__doc__.split()).replace("``", "`").rstrip(".")
+        assert meaning in {own, "the kinds below"}, name
+
+
+def test_links_of_the_site_lead_to_pages():
+    """Documents beside docs/ are pages of the site; to other files there are names instead of links."""
+    site = importlib.util.spec_from_file_location("site_hook", PROJECT / "scripts" / "site.py")
+    hook = importlib.util.module_from_spec(site)
+    site.loader.exec_module(hook)
+    text = "[a](../SECURITY.md#what) [b](types.md) [c](https://x.y) [d](../Makefile)\n```text\n[e](nothing.md)\n```"
+    assert hook.with_links(text, "docs/x.md") == (
+        "[a](security.md#what) [b](types.md) [c](https://x.y) `d`\n```text\n[e](nothing.md)\n```"
+    )
+    with pytest.raises(FileNotFoundError, match=r"nothing\.md"):
+        hook.with_links("[e](../nothing.md)", "docs/x.md")
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    listed = set(re.findall(r"([\w-]+\.md)", (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert {page.name for page in PROJECT.glob("docs/*.md")} <= listed

@@ -107,3 +107,20 @@ def test_third_party_licences_name_the_locked_versions():
     ]
     assert len(listed) > 100
     assert set(listed) <= locked
+
+
+def test_the_citation_has_the_version_of_the_project():
+    version = tomllib.loads((PROJECT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    assert f"\nversion: {version}\n" in (PROJECT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_an_installed_wheel_is_tried_by_a_program_that_needs_nothing_else(capsys):
+    assert script("try_wheel").main() == 0
+    assert "works" in capsys.readouterr().out
+
+
+def test_workflows_pin_what_they_use():
+    """A tag of somebody else's action can be moved; a commit cannot."""
+    for path in (PROJECT / ".github" / "workflows").glob("*.yml"):
+        used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+        assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used), path

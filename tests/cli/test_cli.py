@@ -46,7 +46,7 @@ def test_ls_show_history_files(run):
     assert run("ls", "shop")[1] == [{"table": "shop.orders"}]
     shown = run("show", "shop.orders")[1][0]
     assert shown["primary_key"] == ["id"]
-    assert shown["levels"] == [{"level": 0, "files": 2, "rows": 6, "bytes": shown["levels"][0]["bytes"]}]
+    assert shown["levels"] == [{"level": 0, "files": 2, "rows": 6, "bytes": shown["levels"][0]["bytes"], "runs": 2}]
     assert [s["id"] for s in run("history", "shop.orders")[1]] == [2, 1]
     assert [s["id"] for s in run("history", "shop.orders", "-n", "1")[1]] == [2]
     assert {f["level"] for f in run("files", "shop.orders")[1]} == {0}

@@ -139,6 +139,11 @@ def _encoding() -> str:
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
+def drawn(mark: str, plain_mark: str) -> str:
+    """A letter that pictures are drawn with: another one in pipes, and where the terminal lacks it."""
+    return mark if sys.stdout.isatty() and _can_encode(mark) else plain_mark
+
+
 def _can_encode(text: str) -> bool:
     try:
         text.encode(_encoding(), getattr(sys.stdout, "errors", None) or "strict")

@@ -23,7 +23,11 @@ from siltstone.scan import whole_table
 from siltstone.table.reading import Reading
 
 if TYPE_CHECKING:
+    import os
+
     import pyarrow as pa
+
+    from siltstone.health import HealthReport
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,35 @@ class Parts(Reading):
             levels=dict(sorted(levels.items())),
             columns=self._analyzed(),
         )
+
+    def report(self, html: str | os.PathLike[str] | None = None, *, orphans: bool = True) -> HealthReport:
+        """Look at the table as a whole: versions, levels, files, partitions, and what upkeep would do. Changes nothing.
+
+        The report shows itself in notebooks and terminals, and as a page (``report.html``, ``report.save(path)``),
+        whose pictures need matplotlib: ``pip install 'siltstone[plot]'``.
+
+        Args:
+            html: Also write the page to this file.
+            orphans: Also look for files that no version needs, which lists the table's directories.
+
+        Raises:
+            InvalidArgument: ``html`` is given, and matplotlib is not installed.
+            StorageError: The file cannot be written.
+
+        Example:
+            >>> report = example_table().report(html=tmp + ".html")
+            >>> report.totals.files, [advice.operation for advice in report.advice]
+            (1, ['compact', 'full compaction', 'expire snapshots', 'remove orphan files'])
+        """
+        from siltstone.health.pictures import require_matplotlib
+        from siltstone.health.report import report_of
+
+        if html is not None:
+            require_matplotlib()
+        report = report_of(self, orphans=flag("orphans", orphans))
+        if html is not None:
+            report.save(html)
+        return report
 
     def _analyzed(self) -> dict[str, dict[str, Any]]:
         found = self.inspect("statistics", ["colstat"]).to_pylist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import collections
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,18 +60,31 @@ def show(app: App, table: str) -> None:
     output.rows(app, columns)
     if levels:
         click.echo()
-        output.rows(app, levels)
+        output.rows(app, levels if app.output == "csv" else _with_bars(levels))
 
 
-def _levels(t: Table) -> list[dict[str, int]]:
-    """Files, rows and bytes of each level."""
-    sums: dict[int, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-    for f in t.files():
-        level = sums[f["level"]]
-        level[0] += 1
-        level[1] += f["rows"]
-        level[2] += f["bytes"]
-    return [{"level": n, "files": s[0], "rows": s[1], "bytes": s[2]} for n, s in sorted(sums.items())]
+#: Letters of the longest bar.
+_BAR = 30
+
+
+def _levels(t: Table) -> list[dict[str, Any]]:
+    """Files, rows, bytes and sorted runs of each level."""
+    from siltstone.health.files import files_of, levels_of
+
+    levels, _ = levels_of(files_of(t, None), keyed=bool(t.primary_key))
+    return [dataclasses.asdict(level) for level in levels]
+
+
+def _with_bars(levels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The levels, with their shares of the bytes as bars."""
+    total = sum(level["bytes"] for level in levels)
+    mark = output.drawn("\u2588", "#")
+    return [{**level, "": _bar(level["bytes"], total, mark)} for level in levels]
+
+
+def _bar(size: int, total: int, mark: str) -> str:
+    share = size / total if total else 0
+    return f"{mark * max(1, round(share * _BAR))} {share:.0%}"
 
 
 @click.command()

@@ -1,0 +1,62 @@
+"""What compaction, expiry and the removal of orphan files would do now: their plans, which change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from siltstone._looks import size_text
+from siltstone.errors import SiltstoneError
+from siltstone.health.figures import Advice
+
+if TYPE_CHECKING:
+    Table = Any
+
+
+def advice_of(table: Table, *, orphans: bool) -> list[Advice]:
+    """The plans, one after another; one that cannot be made says why."""
+    named = f"{table.name}{'' if table.branch == 'main' else f'$branch_{table.branch}'}"
+    plans: list[tuple[str, str, Callable[[], Advice]]] = [
+        ("compact", f"siltstone compact {named}", lambda: _compaction(table, full=False)),
+        ("full compaction", f"siltstone compact {named} --full", lambda: _compaction(table, full=True)),
+        ("expire snapshots", f"siltstone expire snapshots {named}", lambda: _expiry(table)),
+    ]
+    if orphans:
+        plans.append(("remove orphan files", f"siltstone clean orphans {named}", lambda: _orphans(table)))
+    return [_tried(*plan) for plan in plans]
+
+
+def _tried(operation: str, command: str, plan: Callable[[], Advice]) -> Advice:
+    try:
+        found = plan()
+    except SiltstoneError as e:
+        return Advice(operation, command=command, failure=e.message)
+    return Advice(operation, found.files, found.bytes, found.win, command)
+
+
+def _compaction(table: Table, *, full: bool) -> Advice:
+    plan = table.maintenance.plan_compaction(full=full)
+    if not plan.tasks:
+        return Advice("", win="nothing to do")
+    kind = "one run each" if table.primary_key else "fewer, larger files"
+    win = f"{len(plan):,} buckets with {sum(task.rows for task in plan.tasks):,} rows become {kind}"
+    return Advice("", plan.files, plan.bytes, win if full or not table.primary_key else _due(len(plan), plan.files))
+
+
+def _due(buckets: int, files: int) -> str:
+    return f"{files:,} files of {buckets:,} buckets become fewer runs"
+
+
+def _expiry(table: Table) -> Advice:
+    plan = table.maintenance.expire_snapshots(dry_run=True)
+    if not plan.snapshots:
+        return Advice("", win="nothing to do: the options keep all snapshots")
+    win = f"{len(plan.snapshots):,} snapshots go, {size_text(plan.freed_bytes)} become free"
+    return Advice("", plan.deleted_files, plan.freed_bytes, win)
+
+
+def _orphans(table: Table) -> Advice:
+    plan = table.maintenance.remove_orphan_files(dry_run=True)
+    if not plan.deleted_files:
+        return Advice("", win="nothing to do: no file older than a day is unused")
+    return Advice("", plan.deleted_files, plan.freed_bytes, f"{size_text(plan.freed_bytes)} become free")

@@ -1,0 +1,59 @@
+"""A hook of mkdocs: documents that lie beside docs/ become pages of the site, and links to them lead there."""
+
+from __future__ import annotations
+
+import pathlib
+import posixpath
+import re
+from typing import Any
+
+PROJECT = pathlib.Path(__file__).parents[1]
+
+#: Documents beside docs/, and their pages.
+BESIDE = {
+    "README.md": "index.md",
+    "SECURITY.md": "security.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "RELEASING.md": "releasing.md",
+    "benches/README.md": "benches.md",
+}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the documents beside docs/."""
+    from mkdocs.structure.files import File
+
+    for source, page in BESIDE.items():
+        text = (PROJECT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=with_links(text, source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links of a page in docs/ to documents beside it."""
+    name = page.file.src_uri
+    return markdown if name in BESIDE.values() else with_links(markdown, f"docs/{name}")
+
+
+def with_links(text: str, source: str) -> str:
+    """A document whose links lead to pages; to files that are no pages there are names instead of links."""
+    folder = posixpath.dirname(source)
+
+    def led(found: re.Match[str]) -> str:
+        label, target, anchor = found[1], found[2], found[3] or ""
+        if "://" in target:
+            return found[0]
+        path = posixpath.normpath(posixpath.join(folder, target))
+        if path in BESIDE:
+            return f"[{label}]({BESIDE[path]}{anchor})"
+        if path.startswith("docs/"):
+            return f"[{label}]({path.removeprefix('docs/')}{anchor})"
+        if not (PROJECT / path).exists():
+            raise FileNotFoundError(f"{source}: {target} is not there")
+        return label if "`" in label else f"`{label}`"
+
+    parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)
+    links = r"\[([^\]]+)\]\(([^)#\s]+)(#[^)]*)?\)"
+    return "".join(part if part.startswith("```") else re.sub(links, led, part) for part in parts)

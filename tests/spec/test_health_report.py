@@ -1,0 +1,276 @@
+"""The report of a table's health says what its system tables say, on a page that needs nothing else."""
+
+import datetime as dt
+import html.parser
+import json
+import pickle
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import siltstone as st
+from forging import many_files
+from siltstone.cli.__main__ import main
+from siltstone.health import Moment, pictures
+from siltstone.health import files as file_figures
+from siltstone.health import versions as version_figures
+
+KEYED = {"id": "BIGINT", "item": "STRING"}
+HOSTILE = "<script>alert(1)</script>&\"'$x$"
+
+
+def sums(t, **query):
+    """Files, rows and bytes by `$files`."""
+    files = t.inspect("files", **query).to_arrow()
+    return files.num_rows, *(pc.sum(files[name]).as_py() or 0 for name in ("record_count", "file_size_in_bytes"))
+
+
+def totals(report):
+    return report.totals.files, report.totals.rows, report.totals.bytes
+
+
+def keeper(report, kind, name=""):
+    (found,) = [k for k in report.keepers if (k.kind, k.name) == (kind, name)]
+    return found
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page: every element that was opened is closed, and these are all of them."""
+
+    EMPTY = {"meta", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], set(), [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def page(report):
+    """The page, which runs nothing and fetches nothing."""
+    read = Page(report.html)
+    assert not read.tags & {"script", "img", "iframe", "object", "link", "foreignobject"}
+    for name, value in read.attributes:
+        assert not name.startswith("on")
+        assert name not in {"href", "src", "xlink:href"} or value.startswith("#")
+    assert "url(http" not in report.html and "@import" not in report.html
+    return read
+
+
+def test_an_empty_table_has_an_empty_report(make):
+    report = make(KEYED, ["id"], bucket=1).report()
+    assert (report.snapshot, report.levels, report.buckets, report.keepers) == (None, [], [], [])
+    assert totals(report) == (0, 0, 0)
+    assert {a.operation for a in report.advice if not a.failure} >= {"compact", "full compaction", "expire snapshots"}
+    assert "svg" not in page(report).tags
+
+
+def test_an_append_table_has_no_runs(make):
+    t = make({"dt": "STRING", "n": "INT"}, (), ["dt"])
+    for number in range(3):
+        t.append([{"dt": f"d{number % 2}", "n": number}])
+    report = t.report()
+    assert totals(report) == sums(t)
+    assert [(level.level, level.files, level.runs) for level in report.levels] == [(0, 3, 0)]
+    assert sum(c.files for c in report.sizes) == 3 and not any(c.fresh for c in report.sizes)
+    found = {p.partition: (p.files, p.rows, p.bytes) for p in report.partitions}
+    assert found == {f"dt={p.spec['dt']}": (p.files, p.rows, p.bytes) for p in t.partitions()}
+    (ages,) = {c.age for c in report.partition_classes}
+    assert ages == 0 and sum(c.bytes for c in report.partition_classes) == report.totals.bytes
+    page(report)
+
+
+def test_runs_are_files_of_level_0_and_higher_levels(make):
+    t = make(KEYED, ["id"], bucket=2, write_only="true")
+    rows = [{"id": n, "item": "x"} for n in range(40)]
+    t.upsert(rows)
+    t.compact(full=True)
+    t.upsert(rows)
+    t.upsert(rows[:1])
+    report = t.report()
+    assert totals(report) == sums(t)
+    levels = {level.level: (level.files, level.runs) for level in report.levels}
+    assert levels[0] == (3, 3) and levels[max(levels)] == (2, 2)
+    assert [bucket.runs for bucket in report.buckets] == [3, 2]
+    shown = t.inspect("buckets", ["bucket", "file_count", "record_count", "file_size_in_bytes"]).to_pylist()
+    assert sorted((b.bucket, b.files, b.rows, b.bytes) for b in report.buckets) == [tuple(b.values()) for b in shown]
+    assert all(sum(b.levels.values()) == b.bytes for b in report.buckets)
+    full = next(a for a in report.advice if a.operation == "full compaction")
+    plan = t.maintenance.plan_compaction(full=True)
+    assert (full.files, full.bytes) == (plan.files, plan.bytes) == report_files(report)
+    page(report)
+
+
+def report_files(report):
+    return report.totals.files, report.totals.bytes
+
+
+def test_deleted_rows_are_those_of_the_vectors(make):
+    t = make({"n": "INT"}, (), (), deletion_vectors__enabled="true")
+    t.append({"n": list(range(100))})
+    t.delete("n < 30")
+    report = t.report()
+    assert report.totals.deleted_rows == 30 == report.buckets[0].deleted_rows
+    assert report.totals.rows - report.totals.deleted_rows == t.count()
+    assert "30 of 100" in "".join(page(report).text)
+
+
+def test_dynamic_buckets(make):
+    t = make(KEYED, ["id"], dynamic_bucket__target_row_num=5)
+    t.upsert([{"id": n, "item": "x"} for n in range(20)])
+    report = t.report()
+    assert report.totals.buckets == t.stats().buckets > 1
+    assert totals(report) == sums(t)
+    page(report)
+
+
+def test_what_tags_branches_and_snapshots_keep(make):
+    """v1 keeps files that nothing else has any more, the branch has files of its own, and the newest version what was compacted."""
+    t = make(KEYED, ["id"], bucket=1, write_only="true")
+    t.upsert([{"id": 1, "item": "a"}])
+    t.tags.create("v1")
+    t.upsert([{"id": 2, "item": "b"}])
+    t.branches.create("fix", version=2)
+    st.open_table(t.location, branch="fix").upsert([{"id": 3, "item": "c"}])
+    t.compact(full=True)
+    report = t.report()
+    assert [m.snapshot for m in report.snapshots] == [1, 2, 3] and report.snapshots[0].tags == ["v1"]
+    assert [m.bytes for m in report.snapshots] == [sums(t, version=n)[2] for n in (1, 2, 3)]
+    assert keeper(report, "newest").only_bytes == sums(t)[2]
+    assert (keeper(report, "tag", "v1").bytes, keeper(report, "tag", "v1").only_bytes) == (sums(t, version=1)[2], 0)
+    own = st.open_table(t.location, branch="fix").files()
+    assert keeper(report, "branch", "fix").bytes == sum(f["bytes"] for f in own)
+    assert keeper(report, "branch", "fix").only_bytes == next(f["bytes"] for f in own if f["min_key"] == ["3"])
+    expiry = next(a for a in report.advice if a.operation == "expire snapshots")
+    assert expiry.win.startswith("nothing to do")
+    t.branches.delete("fix")
+    t.expire_snapshots(retain_max=1, retain_min=1)
+    assert keeper(t.report(), "tag", "v1").only_bytes == sums(t, tag="v1")[2] > 0
+    page(report)
+
+
+def test_more_versions_than_can_be_compared_are_counted(make, monkeypatch):
+    monkeypatch.setattr(version_figures, "COMPARED", 2)
+    t = make(KEYED, ["id"], bucket=1, write_only="true")
+    for number in range(4):
+        t.upsert([{"id": number, "item": "x"}])
+    report = t.report()
+    assert report.skipped_versions == 3 and report.snapshots[0].bytes is None
+    assert keeper(report, "newest").bytes == sums(t)[2]
+    assert "3 versions were not looked at" in "".join(page(report).text)
+
+
+def test_names_of_others_are_text(cat):
+    """A tag `<script>` and a partition with dollars are letters on the page, no elements and no formula."""
+    t = cat.create_table("db.<i>", {"p": "STRING", "n": "INT"}, partition_by="p", comment=HOSTILE)
+    t.append([{"p": HOSTILE, "n": 1}])
+    t.tags.create("<script>")
+    report = t.report()
+    read = page(report)
+    text = "".join(read.text)
+    assert "db.<i>" in text and "tag <script>" in text and "i" not in read.tags
+    assert any("<script>aler" in part for part in read.text)
+    Page(report._repr_html_())
+
+
+def test_a_report_is_a_value(make, tmp_path):
+    t = make(KEYED, ["id"], bucket=1)
+    t.upsert([{"id": 1, "item": "a"}])
+    report = t.report(html=tmp_path / "out.html")
+    assert pickle.loads(pickle.dumps(report)) == report
+    assert (tmp_path / "out.html").read_text(encoding="utf-8") == report.html
+    assert "full compaction: " in str(report) and "rows: 1" in str(report)
+    with pytest.raises(st.errors.StorageError, match="cannot be written"):
+        report.save(tmp_path)
+    with pytest.raises(st.errors.InvalidArgument, match="path"):
+        report.save(7)
+
+
+def test_without_matplotlib_there_are_figures_and_no_page(make, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    t = make(KEYED, ["id"], bucket=1)
+    t.upsert([{"id": 1, "item": "a"}])
+    report = t.report()
+    assert "<svg" not in report._repr_html_() and "HealthReport" in report._repr_html_()
+    for run in (lambda: report.html, lambda: t.report(html=tmp_path / "out.html")):
+        with pytest.raises(st.errors.InvalidArgument, match=r"siltstone\[plot\]"):
+            run()
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_the_command_writes_the_page(make, capsys, tmp_path):
+    t = make(KEYED, ["id"], bucket=1, write_only="true")
+    t.upsert([{"id": 1, "item": "a"}])
+    main(["-o", "json", "report", t.location, "--html", str(tmp_path / "out.html")])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["totals"]["files"] == 1 and shown["levels"][0]["runs"] == 1
+    assert (tmp_path / "out.html").stat().st_size > 5000
+    main(["report", t.location, "--no-orphans"])
+    out = capsys.readouterr().out
+    assert "newest version" in out and "orphan" not in out
+    with pytest.raises(SystemExit):
+        main(["report", f"{t.location}$snapshots"])
+    main(["show", t.location])
+    assert "#" * 30 + " 100%" in capsys.readouterr().out
+
+
+def test_ages_of_partitions(make):
+    t = make({"dt": "STRING", "n": "INT"}, (), ["dt"])
+    t.append([{"dt": "a", "n": 1}, {"dt": "b", "n": 2}])
+    now = dt.datetime.now()
+    for later, age in ((0, 0), (2 / 24, 1), (2, 2), (20, 3), (200, 4), (2000, 5)):
+        count, classes, _ = file_figures.partitions_of(t, 1, now + dt.timedelta(days=later))
+        assert count == 2 and {c.age for c in classes} == {age}
+
+
+@pytest.mark.parametrize("days", [0, 0.0001, 0.002, 0.1, 0.8, 2.9, 40, 92, 400, 1100, 9000])
+def test_timelines_of_any_span(days):
+    """The ticks of a timeline of some milliseconds could not be chosen, which warned."""
+    start = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+    times = [start, start + dt.timedelta(days=days)]
+    moments = [Moment(n + 1, at, "APPEND", 10 * n, tags=["v$1$"]) for n, at in enumerate(times)]
+    assert "v$1$" in pictures.timeline(moments)
+
+
+def test_figures_of_many_files_take_no_loop_over_them(make):
+    """100 000 files: what Python computes and draws of them takes far less than three seconds of a processor."""
+    t = make(KEYED, ["id"], bucket=1, manifest__compression="null", write_only="true")
+    t.upsert([{"id": n, "item": "x"} for n in range(5)])
+    many_files(t.location, 2, 50)
+    report = t.report(orphans=False)
+    assert totals(report) == sums(t) and report.totals.files == 100
+    count = 100_000
+    buckets = pa.array([n % 997 for n in range(count)], pa.int32())
+    ones = pa.array(range(1, count + 1), pa.int64())
+    columns = {
+        "partition": pa.array(["{}"] * count),
+        "bucket": buckets,
+        "level": pa.repeat(pa.scalar(0, pa.int32()), count),
+    }
+    columns |= {"record_count": ones, "file_size_in_bytes": ones, "deleteRowCount": ones}
+    files = pa.table(columns)
+    start = time.process_time()
+    levels, parts = file_figures.levels_of(files, keyed=True)
+    there_are, shown = file_figures.buckets_of(parts, file_figures.deleted_of(t, None))
+    classes = file_figures.sizes_of(files, keyed=True)
+    assert time.process_time() - start < 1
+    assert (levels[0].files, there_are, len(shown)) == (count, 997, 30)
+    assert sum(c.fresh for c in classes) == count
