@@ -295,5 +295,6 @@ class Catalog(Hinted):
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
 
 
-def _parts(name: str) -> Sequence[str]:
-    return text("name", name).partition(".")[::2]
+def _parts(name: str) -> tuple[str, str]:
+    database, _, table = text("name", name).partition(".")
+    return database, table

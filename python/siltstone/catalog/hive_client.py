@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,8 @@ class Metastore:
         )
         self._settings = settings
         self._lock = threading.Lock()
-        self._idle: tuple[int, list[_Connection]] = (os.getpid(), [])
+        self._process, self._idle = os.getpid(), list[_Connection]()
+        weakref.finalize(self, _close, self._idle)
         self._give_back(self._connected())
 
     def call(self, method: str, *arguments: Any, expected: tuple[type[Exception], ...] = ()) -> Any:
@@ -109,20 +111,24 @@ class Metastore:
         """A connection that is still open."""
         while True:
             with self._lock:
-                process, idle = self._idle
-                connection = idle.pop() if process == os.getpid() and idle else None
+                self._leave_to_parent()
+                connection = self._idle.pop() if self._idle else None
             if connection is None or connection.transport.isOpen():
                 return connection
 
     def _give_back(self, connection: _Connection) -> None:
         with self._lock:
-            process, idle = self._idle
-            if process != os.getpid():
-                self._idle = (os.getpid(), idle := [])
-            if len(idle) < _KEPT:
-                idle.append(connection)
+            self._leave_to_parent()
+            if len(self._idle) < _KEPT:
+                self._idle.append(connection)
                 return
         connection.close()
+
+    def _leave_to_parent(self) -> None:
+        """After a fork: the connections are those of the process that was copied."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            _close(self._idle)
 
     def _connected(self) -> _Connection:
         """A connection to the first server that answers."""
@@ -181,6 +187,11 @@ class Metastore:
 
     def _named(self) -> str:
         return ", ".join(f"{host}:{port}" for host, port in self._settings.servers)
+
+
+def _close(connections: list[_Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def user_name() -> str:

@@ -35,7 +35,7 @@ class HiveDatabases:
         if found is None:
             return None
         about = {"comment": found.description, "owner": found.ownerName, "location": found.locationUri}
-        return {**(found.parameters or {}), **{key: value for key, value in about.items() if value is not None}}
+        return {**(found.parameters or {}), **{key: value for key, value in about.items() if value}}
 
     def create_database(self, name: str, properties: Mapping[str, str]) -> bool:
         """Add one, whose directory the metastore makes."""
@@ -66,7 +66,8 @@ class HiveDatabases:
         changes: dict[str, str | None] = {**dict.fromkeys(removed), **properties}
         for key, attribute in (("comment", "description"), ("owner", "ownerName")):
             if key in changes:
-                setattr(found, attribute, changes.pop(key))
+                # the metastore keeps what it is not told
+                setattr(found, attribute, changes.pop(key) or "")
         found.parameters = {key: value for key, value in (found.parameters or {}).items() if key not in changes}
         found.parameters.update({key: value for key, value in changes.items() if value is not None})
         self._metastore.call("alter_database", name, found)
