@@ -62,14 +62,14 @@ def classes(release, jars):
     return folder
 
 
-def command(release=DEFAULT_RELEASE, java_options=("-Xmx2g",)):
+def command(release=DEFAULT_RELEASE, java_options=("-Xmx2g",), more_jars=()):
     """The command line that starts it; a command and its arguments follow."""
     if why := missing():
         raise RuntimeError(why)
     jars = os.pathsep.join(map(str, class_path(release)))
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
     fixed = ["-XX:+UseParallelGC", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", f"-Dpaimon.version={release}"]
-    where = ["-cp", os.pathsep.join([str(classes(release, jars)), jars])]
+    where = ["-cp", os.pathsep.join([str(classes(release, jars)), jars, *map(str, more_jars)])]
     # of two that contradict each other the last one counts
     return [tool("java"), *fixed, *java_options, *opened, *where, "oracle.Main"]
 
@@ -77,8 +77,8 @@ def command(release=DEFAULT_RELEASE, java_options=("-Xmx2g",)):
 class Oracle:
     """with Oracle() as o: o.call("read", "/path/to/table") -> rows; raises on a Java error."""
 
-    def __init__(self, release=DEFAULT_RELEASE, java_options=("-Xmx2g",)):
-        started = [*command(release, java_options), "serve"]
+    def __init__(self, release=DEFAULT_RELEASE, java_options=("-Xmx2g",), more_jars=()):
+        started = [*command(release, java_options, more_jars), "serve"]
         self.log = tempfile.TemporaryFile("w+", encoding="utf-8")
         self.process = subprocess.Popen(
             started,

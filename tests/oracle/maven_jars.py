@@ -41,11 +41,30 @@ def rest_server_class_path():
     return class_path() + [jar(name, checksum) for name, checksum in PINNED["rest-server"].items()]
 
 
+def hive_client_class_path():
+    """The verified jars that Java's Hive catalog needs beside a release."""
+    return [jar(name, checksum) for name, checksum in PINNED["hive-client"].items()]
+
+
+def hive_metastore():
+    """The verified archive of a Hive metastore."""
+    ((name, checksum),) = PINNED["hive-metastore"].items()
+    return jar(name, checksum)
+
+
+def hive_server_class_path():
+    """The verified jars that a Hive metastore needs beside its own."""
+    shared = ("commons-logging:", "org.apache.hadoop:", "org.slf4j:slf4j-api:")
+    wanted = {name: checksum for name, checksum in PINNED["libraries"].items() if name.startswith(shared)}
+    return [jar(name, checksum) for name, checksum in {**wanted, **PINNED["hive-server"]}.items()]
+
+
 def jar(name, checksum):
-    """The file of `group:artifact:version[:classifier]`, which has this checksum."""
+    """The file of `group:artifact:version[:classifier][@ending]`, which has this checksum."""
+    name, _, ending = name.partition("@")
     group, artifact, version, *classifier = name.split(":")
     file = "-".join([artifact, version, *classifier])
-    path = f"{group.replace('.', '/')}/{artifact}/{version}/{file}.jar"
+    path = f"{group.replace('.', '/')}/{artifact}/{version}/{file}.{ending or 'jar'}"
     kept = cache() / path
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)

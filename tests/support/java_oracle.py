@@ -24,7 +24,7 @@ def require():
 
 
 @contextlib.contextmanager
-def open_oracle(release=java_paimon.DEFAULT_RELEASE, java_options=("-Xmx2g",)):
+def open_oracle(release=java_paimon.DEFAULT_RELEASE, java_options=("-Xmx2g",), more_jars=()):
     require()
-    with java_paimon.Oracle(release, java_options) as opened:
+    with java_paimon.Oracle(release, java_options, more_jars) as opened:
         yield opened

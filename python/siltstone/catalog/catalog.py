@@ -13,7 +13,7 @@ from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
 from siltstone._spellings import Hinted, known_as
 from siltstone.catalog.fields import definition_of, key_of
-from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
+from siltstone.catalog.metastores import Checks, TableServer, has_directories, metastore_of
 from siltstone.errors import DatabaseNotFound, FileMissing, UnsupportedFeature
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
@@ -45,7 +45,8 @@ class Catalog(Hinted):
         else:
             self._warehouse = given["warehouse"] = text("warehouse", warehouse)
         self._reopen = reopen
-        self._metastore = metastore = metastore_of(given)
+        self._metastore = metastore = metastore_of({**given, "warehouse": self._warehouse})
+        self._checks = cast("Checks", metastore) if getattr(metastore, "has_checks", False) else None
         if metastore is not None and getattr(metastore, "keeps_tables", False):
             given = cast("TableServer", metastore).options()
         self._core = _core.Catalog(self._warehouse, given, metastore)
@@ -146,7 +147,7 @@ class Catalog(Hinted):
         if self._metastore is None:
             raise UnsupportedFeature(
                 "a filesystem catalog keeps no properties of databases",
-                hint="a jdbc or rest catalog does: connect(warehouse, metastore='jdbc', uri=...)",
+                hint="a jdbc, hive or rest catalog does: connect(warehouse, metastore='jdbc', uri=...)",
                 context={"database": name},
             )
         self._metastore.alter_database(text("name", name), given, gone)
@@ -164,6 +165,8 @@ class Catalog(Hinted):
             InvalidArgument: Without ``cascade``: it is not empty.
             UpkeepRunning: With ``cascade``: an expiry or the like was at work on one of its tables all the time.
         """
+        if self._checks is not None and flag("cascade", cascade):
+            self._checks.check_drop(text("name", name))
         self._core.drop_database(text("name", name), flag("cascade", cascade), flag("if_exists", if_exists))
 
     def tables(self, database: str) -> list[str]:
@@ -225,6 +228,8 @@ class Catalog(Hinted):
             ['name', 'born']
         """
         found, key = definition_of(schema)
+        if self._checks is not None:
+            self._checks.check_table(*_parts(name), option_texts(options))
         core = self._core.create_table(
             text("name", name),
             found,
@@ -280,9 +285,16 @@ class Catalog(Hinted):
 
     @known_as(ignore_if_not_exists="if_exists=...")
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
-        """Drop a table with all its files; for others it is gone at once.
+        """Drop a table with all its files; for others it is gone at once. Of an external table of Hive the files stay.
 
         Raises:
             UpkeepRunning: An expiry, rollback or the like was at work on it all the time.
         """
+        if self._checks is not None and self._checks.forget_table(*_parts(name)):
+            return
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
+
+
+def _parts(name: str) -> tuple[str, str]:
+    database, _, table = text("name", name).partition(".")
+    return database, table

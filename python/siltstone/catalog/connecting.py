@@ -39,10 +39,11 @@ def connect(
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables)
             or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``)
+            or ``hive`` (a Hive metastore, as Java's Hive catalog; needs ``pip install 'siltstone[hive]'``)
             or ``rest`` (a server that keeps the tables, as Java's REST catalog; the warehouse is what the server calls
             it; needs ``pip install 'siltstone[rest]'``).
         uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``,
-            ``jdbc:mysql://host/db``, ``https://catalog.example.com``.
+            ``jdbc:mysql://host/db``, ``thrift://host:9083``, ``https://catalog.example.com``.
         options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``,
             and those of the storage, such as ``s3.endpoint``.
 

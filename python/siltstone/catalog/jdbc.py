@@ -23,6 +23,7 @@ T = TypeVar("T")
 _KNOWN = {
     "metastore",
     "uri",
+    "warehouse",
     "catalog-key",
     "lock.enabled",
     "lock.type",

@@ -3,7 +3,8 @@
 A metastore is a class in a module of its own, made with the catalog's options. Its methods are those of the protocol
 below; the core (``table::catalog``) calls them in the order of Java's catalogs, and all of it is under the catalog's
 rules for names. A metastore whose server keeps the tables says so by ``keeps_tables``, and has the methods of
-:class:`TableServer`, too.
+:class:`TableServer`, too; one that has other names than those of its tables says so by ``has_checks``, and has those of
+:class:`Checks`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from siltstone.errors import UnsupportedFeature
 #: Each value of the option ``metastore``, and the class: one line for each. None: directories are the names.
 METASTORES: dict[str, str | None] = {
     "filesystem": None,
+    "hive": "siltstone.catalog.hive:HiveMetastore",
     "jdbc": "siltstone.catalog.jdbc:JdbcMetastore",
     "rest": "siltstone.catalog.rest:RestMetastore",
 }
@@ -69,6 +71,21 @@ class Metastore(Protocol):
 
     def unlock(self, database: str, table: str, taken: str) -> None:
         """Give the lock back, if it is still the one that was taken."""
+
+
+class Checks(Protocol):
+    """What is asked before the core does something."""
+
+    has_checks: bool
+
+    def check_table(self, database: str, table: str, options: Mapping[str, str]) -> None:
+        """Refuse a table that is to be made."""
+
+    def check_drop(self, name: str) -> None:
+        """Refuse a database that is to be dropped with all that is in it."""
+
+    def forget_table(self, database: str, table: str) -> bool:
+        """Remove the name of a table whose files stay; False when its files go with it."""
 
 
 class TableServer(Protocol):
