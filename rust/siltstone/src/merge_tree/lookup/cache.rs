@@ -1,158 +1,115 @@
-//! Open files and decoded key pages, up to a number of bytes (option `lookup.cache-max-memory-size`).
+//! Open files and decoded keys of their blocks, up to a number of bytes (option `lookup.cache-max-memory-size`).
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use arrow_row::Rows;
+use quick_cache::{Equivalent, OptionsBuilder, Weighter, sync::Cache};
 
 use super::file::KeyFile;
 use crate::{Result, manifest::DataFileMeta};
 
-/// Shared by the bucket writers of one table writer; least recently used entries go first. Cheap to clone.
-#[derive(Clone)]
-pub struct LookupCache(Arc<Mutex<Entries>>);
+/// About how many bytes an entry has: how many of them are expected.
+const ENTRY_BYTES: u64 = 64 << 10;
 
-struct Entries {
-    capacity: usize,
-    used: usize,
-    clock: u64,
-    files: HashMap<String, Cached>,
+/// Shared by the bucket writers of one table writer. Cheap to clone.
+#[derive(Clone)]
+pub struct LookupCache(Arc<Cache<Key, Cached, Bytes>>);
+
+/// A file, or one of its blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    file: Arc<str>,
+    block: Option<usize>,
 }
 
-/// What is known of one file.
-struct Cached {
-    file: Arc<KeyFile>,
-    /// decoded keys by the number of their block
-    blocks: HashMap<usize, (Arc<Rows>, u64)>,
-    last_used: u64,
-    bytes: usize,
+/// The same, of a name that is only borrowed; its fields are hashed as those of [`Key`].
+#[derive(Hash)]
+struct Asked<'a> {
+    file: &'a str,
+    block: Option<usize>,
+}
+
+impl Equivalent<Key> for Asked<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        (self.file, self.block) == (&*key.file, key.block)
+    }
+}
+
+#[derive(Clone)]
+enum Cached {
+    File(Arc<KeyFile>),
+    Keys(Arc<Rows>),
+}
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Key, Cached> for Bytes {
+    fn weight(&self, key: &Key, cached: &Cached) -> u64 {
+        let bytes = match cached {
+            Cached::File(file) => file.bytes(),
+            Cached::Keys(rows) => rows.size(),
+        };
+        (key.file.len() + bytes) as u64
+    }
 }
 
 impl LookupCache {
     /// A cache of so many bytes.
     pub fn new(capacity: u64) -> Self {
-        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-        Self(Arc::new(Mutex::new(Entries { capacity, used: 0, clock: 0, files: HashMap::new() })))
+        let entries = usize::try_from(capacity / ENTRY_BYTES).unwrap_or(usize::MAX).clamp(16, 1 << 16);
+        let mut options = OptionsBuilder::new();
+        options.shards(1).estimated_items_capacity(entries).weight_capacity(capacity);
+        let cache = match options.build() {
+            Ok(options) => Cache::with_options(options, Bytes, Default::default(), Default::default()),
+            // all that it wants is there
+            Err(_) => Cache::with_weighter(entries, capacity, Bytes),
+        };
+        Self(Arc::new(cache))
     }
 
     /// Bytes held.
-    pub fn memory_used(&self) -> usize {
-        self.entries().used
+    pub fn memory_used(&self) -> u64 {
+        self.0.weight()
     }
 
     /// Forgets files that left the tree.
     pub fn forget<'a>(&self, files: impl Iterator<Item = &'a DataFileMeta>) {
-        let mut entries = self.entries();
-        for file in files {
-            entries.remove(&file.file_name);
+        let left: HashSet<&str> = files.map(|file| file.file_name.as_str()).collect();
+        if !left.is_empty() {
+            self.0.retain(|key, _| !left.contains(&*key.file));
         }
     }
 
     /// The open file; opened by the first who asks.
     pub(super) fn file(&self, name: &str, open: impl FnOnce() -> Result<KeyFile>) -> Result<Arc<KeyFile>> {
-        {
-            let mut entries = self.entries();
-            let now = entries.tick();
-            if let Some(cached) = entries.files.get_mut(name) {
-                cached.last_used = now;
-                return Ok(Arc::clone(&cached.file));
-            }
+        if let Some(Cached::File(file)) = self.0.get(&Asked { file: name, block: None }) {
+            return Ok(file);
         }
         let file = Arc::new(open()?);
-        let mut entries = self.entries();
-        let (bytes, last_used) = (file.bytes(), entries.tick());
-        entries.remove(name);
-        entries.used += bytes;
-        let cached = Cached { file: Arc::clone(&file), blocks: HashMap::new(), last_used, bytes };
-        entries.files.insert(name.to_owned(), cached);
-        entries.shrink(name);
+        self.0.insert(Key { file: name.into(), block: None }, Cached::File(Arc::clone(&file)));
         Ok(file)
     }
 
     /// Decoded keys of a block.
     pub(super) fn block(&self, name: &str, block: usize) -> Option<Arc<Rows>> {
-        let mut entries = self.entries();
-        let now = entries.tick();
-        let cached = entries.files.get_mut(name)?;
-        let (rows, last_used) = cached.blocks.get_mut(&block)?;
-        (*last_used, cached.last_used) = (now, now);
-        Some(Arc::clone(rows))
+        match self.0.get(&Asked { file: name, block: Some(block) })? {
+            Cached::Keys(rows) => Some(rows),
+            Cached::File(_) => None,
+        }
     }
 
     /// Keeps decoded keys; does nothing when they alone would fill a quarter of the cache.
     pub(super) fn keep(&self, name: &str, block: usize, rows: Arc<Rows>) {
-        let bytes = rows.size();
-        let mut entries = self.entries();
-        if bytes > entries.capacity / 4 {
-            return;
-        }
-        let now = entries.tick();
-        let Some(cached) = entries.files.get_mut(name) else { return };
-        let old = cached.blocks.insert(block, (rows, now));
-        let old = old.map_or(0, |(rows, _)| rows.size());
-        cached.bytes = cached.bytes + bytes - old.min(cached.bytes);
-        entries.used = (entries.used + bytes).saturating_sub(old);
-        entries.shrink(name);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Entries {
-    fn tick(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
-    }
-
-    fn remove(&mut self, name: &str) {
-        if let Some(cached) = self.files.remove(name) {
-            self.used = self.used.saturating_sub(cached.bytes);
-        }
-    }
-
-    /// Makes room: old blocks first, down to three quarters; then files that were not used for long, `current` last.
-    fn shrink(&mut self, current: &str) {
-        if self.used <= self.capacity {
-            return;
-        }
-        let target = self.capacity / 4 * 3;
-        let mut blocks: Vec<(u64, String, usize)> = self
-            .files
-            .iter()
-            .flat_map(|(name, file)| file.blocks.iter().map(|(at, (_, used))| (*used, name.clone(), *at)))
-            .collect();
-        blocks.sort_unstable();
-        for (_, name, at) in blocks {
-            if self.used <= target {
-                return;
-            }
-            if let Some(file) = self.files.get_mut(&name)
-                && let Some((rows, _)) = file.blocks.remove(&at)
-            {
-                let bytes = rows.size();
-                file.bytes = file.bytes.saturating_sub(bytes);
-                self.used = self.used.saturating_sub(bytes);
-            }
-        }
-        let mut files: Vec<(u64, String)> = self.files.iter().map(|(n, f)| (f.last_used, n.clone())).collect();
-        files.sort_unstable();
-        for (_, name) in files.into_iter().filter(|(_, name)| name != current) {
-            if self.used <= target {
-                return;
-            }
-            self.remove(&name);
+        if rows.size() as u64 <= self.0.capacity() / 4 {
+            self.0.insert(Key { file: name.into(), block: Some(block) }, Cached::Keys(rows));
         }
     }
 }
 
 impl fmt::Debug for LookupCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries = self.entries();
-        f.debug_struct("LookupCache").field("capacity", &entries.capacity).field("used", &entries.used).finish()
+        let (capacity, used) = (self.0.capacity(), self.0.weight());
+        f.debug_struct("LookupCache").field("capacity", &capacity).field("used", &used).finish()
     }
 }
