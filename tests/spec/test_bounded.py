@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import siltstone as st
+from signals import Stop, signal_after
 from siltstone import errors as e
 
 LIMIT = 4_000_000_000  # bytes of address space, of which Python and its libraries take one or two thousand million
@@ -174,26 +175,6 @@ def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make, operati
     assert descriptors() == before
     assert t.scan().count() == 6
     OPENS_FILES[operation](t)
-
-
-class Stop(Exception):
-    """Raised by a signal handler, as KeyboardInterrupt is."""
-
-
-@contextlib.contextmanager
-def signal_after(seconds):
-    """A signal whose handler raises; yields a list for the moment when it was sent."""
-
-    def stop(*_):
-        raise Stop
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield time.monotonic() + seconds
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 ROWS = 100_000
