@@ -21,6 +21,18 @@ SCHEMA = "p string, id int, v int"
 COLUMNS = {"p": "STRING", "id": "INT", "v": "INT"}
 
 
+def answers(host, port):
+    """Wait until a server does."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            return socket.create_connection((host, port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
 @contextlib.contextmanager
 def cluster(folder):
     """A master and two workers, each with an address of its own: Spark makes no copy of a task on the host of the original."""
@@ -43,9 +55,8 @@ def cluster(folder):
         with open(pathlib.Path(folder, "cluster.log"), "w") as log:
             for program in programs:
                 command = [str(home / "bin" / "spark-class"), *program]
-                started.append(
-                    subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-                )
+                started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, process_group=0))
+                answers(host, int(port))
         yield f"spark://{url}"
     finally:
         for process in started:
