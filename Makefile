@@ -20,7 +20,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine java setup dev demo quick test test-rust test-python stress fuzz check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick test test-rust test-python stress servers fuzz check lint types advisories licenses fix \
         bench docs wheel clean
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes)"
 	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
 	@echo "make fuzz    broken bytes for every decoder (hours)"
+	@echo "make servers fetch Azurite and fake-gcs-server, with npm and go: their tests run with the others then"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
 	@echo "make docs    build the site in target/site: strict, links checked, without network but for its tools"
@@ -90,6 +91,9 @@ stress: dev
 	@echo "SEED=$(SEED)"
 	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 --randomly-seed=$(SEED) tests/property tests/interop
+
+servers: $(VENV)/.tools
+	$(BIN)/python tests/support/store_servers.py
 
 # Broken bytes for every decoder: files that Java wrote, changed in a few places. cargo-fuzz needs a compiler of its own, and
 # knows no memory limit; `make fuzz SEED=8 FUZZ_CASES=1000` tries the same again.

@@ -3,8 +3,20 @@
 use std::collections::BTreeMap;
 
 /// Parts of keys whose values are secrets.
-const SECRET: &[&str] =
-    &["secret", "token", "password", "passwd", "credential", "access-key", "accesskey", "access.key", "private"];
+const SECRET: &[&str] = &[
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "credential",
+    "access-key",
+    "accesskey",
+    "access.key",
+    "account.key",
+    "azure.sas",
+    "wasb.sas",
+    "private",
+];
 
 /// Whether the value of an option is shown to nobody.
 pub fn is_secret(key: &str) -> bool {

@@ -4,21 +4,44 @@ use super::kind::Kind;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Storages of Paimon that this version does not reach.
-const OTHERS: [&str; 13] =
-    ["gs", "abfs", "abfss", "wasb", "wasbs", "cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
+const OTHERS: [&str; 8] = ["cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
 
 /// A bucket of a store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bucket {
     pub(super) kind: Kind,
+    /// Of Azure the container.
     pub(super) name: String,
+    /// Of Azure the host of the account, as its Blob service has it; otherwise empty.
+    pub(super) host: String,
 }
 
 impl Bucket {
-    /// One text for it, whatever the scheme.
-    pub(super) fn place(&self) -> String {
-        format!("{}://{}", self.kind.name(), self.name)
+    /// The bucket of `container@account.dfs.core.windows.net`, or of a plain name.
+    fn of(kind: Kind, authority: &str) -> Self {
+        match authority.split_once('@') {
+            Some((container, host)) if kind == Kind::Azure => {
+                Self { kind, name: container.to_owned(), host: blob_host(host) }
+            }
+            _ => Self { kind, name: authority.to_owned(), host: String::new() },
+        }
     }
+
+    /// One text for it, however it was written.
+    pub(super) fn place(&self) -> String {
+        let Self { kind, name, host } = self;
+        if host.is_empty() { format!("{}://{name}", kind.name()) } else { format!("{}://{name}@{host}", kind.name()) }
+    }
+
+    /// The name of the account.
+    pub(super) fn account(&self) -> &str {
+        self.host.split(['.', ':']).next().unwrap_or_default()
+    }
+}
+
+/// An account has one host for its files and one for its blobs.
+pub(super) fn blob_host(host: &str) -> String {
+    host.to_ascii_lowercase().replacen(".dfs.", ".blob.", 1)
 }
 
 /// Where a table or a warehouse is.
@@ -48,21 +71,26 @@ pub(super) fn parse(location: &str) -> Result<Address> {
     let scheme = scheme_of(location).unwrap_or_default();
     let Some(kind) = Kind::of_scheme(scheme) else { return Err(unsupported(scheme)) };
     let rest = location.get(scheme.len() + "://".len()..).unwrap_or_default();
-    let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
-    if name.contains('@') {
+    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    // before the last @ stands a container of Azure, everywhere else what nobody should write there
+    let before = authority.rsplit_once('@').map(|(before, _)| before);
+    let holds_secret = |before: &str| kind != Kind::Azure || before.contains([':', '@']);
+    if before.is_some_and(holds_secret) || authority.contains('?') {
         // not quoted: it may hold a secret
         return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials").hint(format!(
             "give them as options or by the environment ({}): URIs are written into logs",
             kind.keys()
         )));
     }
+    let bucket = Bucket::of(kind, authority);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if name.is_empty() || !name.chars().all(plain) {
-        return Err(Error::new(ErrorKind::InvalidArgument, format!("{name:?} is not the name of a bucket"))
+    let is_host =
+        bucket.host.chars().all(|c| plain(c) || c == ':') && (kind == Kind::Azure) != bucket.account().is_empty();
+    if bucket.name.is_empty() || !bucket.name.chars().all(plain) || !is_host {
+        return Err(Error::new(ErrorKind::InvalidArgument, format!("{authority:?} is not the name of a bucket"))
             .with("path", location.escape_debug())
             .hint(format!("give {}", kind.example())));
     }
-    let bucket = Bucket { kind, name: name.to_owned() };
     let key = key.trim_end_matches('/');
     check_key(location, key)?;
     let path = location.trim_end_matches('/').to_owned();
@@ -73,9 +101,10 @@ pub(super) fn parse(location: &str) -> Result<Address> {
 #[cold]
 pub(super) fn unsupported(scheme: &str) -> Error {
     let hint = if OTHERS.contains(&scheme.to_ascii_lowercase().as_str()) {
-        "this version of siltstone works on local file systems, on S3 (s3://, s3a://, s3n://) and on OSS (oss://)"
+        "this version of siltstone works on local file systems, S3 (s3://, s3a://, s3n://), Azure Blob Storage (abfs://, abfss://, \
+         wasb://, wasbs://), Google Cloud Storage (gs://) and OSS (oss://)"
     } else {
-        "siltstone knows local paths, file://, s3:// and oss://"
+        "siltstone knows local paths, file://, s3://, abfs://, wasb://, gs:// and oss://"
     };
     Error::unsupported(format!("the storage '{scheme}'")).hint(hint)
 }
@@ -87,8 +116,8 @@ pub(super) fn unsupported(scheme: &str) -> Error {
 pub(super) fn key_of(bucket: &Bucket, path: &str) -> Result<String> {
     let inside = scheme_of(path).filter(|scheme| Kind::of_scheme(scheme) == Some(bucket.kind)).and_then(|scheme| {
         let rest = path.get(scheme.len() + "://".len()..)?;
-        let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
-        (name == bucket.name).then_some(key)
+        let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+        (Bucket::of(bucket.kind, authority) == *bucket).then_some(key)
     });
     let Some(key) = inside else {
         return Err(Error::unsupported("a file in another storage or bucket than its table's")
@@ -130,6 +159,9 @@ mod tests {
             ("s3://b/w/db.db/t", "s3://b", "w/db.db/t"),
             ("s3://b/dt=2026-11-20/é f", "s3://b", "dt=2026-11-20/é f"),
             ("oss://b/w", "oss://b", "w"),
+            ("gs://b/w", "gs://b", "w"),
+            ("abfss://c@Acc.dfs.core.windows.net/w", "azure://c@acc.blob.core.windows.net", "w"),
+            ("wasb://c@acc.blob.core.windows.net", "azure://c@acc.blob.core.windows.net", ""),
         ] {
             let found = parse(location).unwrap();
             assert_eq!((found.bucket.place().as_str(), found.key.as_str()), (bucket, key), "{location}");
@@ -138,12 +170,23 @@ mod tests {
 
     #[test]
     fn what_leads_elsewhere_is_refused() {
-        for location in
-            ["s3://", "s3:///a", "s3://b/a//b", "s3://b/../a", "s3://b/a/.", "s3://b/a\n", "s3://b/a ", "s3://b c/a"]
-        {
+        for location in [
+            "s3://",
+            "s3:///a",
+            "s3://b/a//b",
+            "s3://b/../a",
+            "s3://b/a/.",
+            "s3://b/a\n",
+            "s3://b/a ",
+            "s3://b c/a",
+            "abfs://container/a",
+            "abfs://c@/a",
+            "abfs://@a.dfs.core.windows.net/a",
+            "abfs://c@h!x/a",
+        ] {
             assert_eq!(parse(location).unwrap_err().kind(), ErrorKind::InvalidArgument, "{location:?}");
         }
-        for location in ["gs://b/a", "abfs://c@a.dfs.core.windows.net/x", "hdfs://n:8020/a", "x://b"] {
+        for location in ["cosn://b/a", "hdfs://n:8020/a", "obs://b/x", "x://b"] {
             let error = parse(location).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{location}");
             assert!(error.message().contains(location.split(':').next().unwrap()), "{error}");
@@ -153,7 +196,14 @@ mod tests {
     /// Old Hadoop took `s3n://key:secret@bucket`.
     #[test]
     fn credentials_in_a_uri_are_refused_and_not_repeated() {
-        for location in ["s3://AKIA:sEcReT@b/a", "oss://k:sEcReT@b/a"] {
+        for location in [
+            "s3://AKIA:sEcReT@b/a",
+            "oss://k:sEcReT@b/a",
+            "gs://k:sEcReT@b/a",
+            "abfs://c:sEcReT@a.dfs.core.windows.net/w",
+            "abfs://sEcReT@c@a.dfs.core.windows.net/w",
+            "abfs://c@a.dfs.core.windows.net?sig=sEcReT",
+        ] {
             let error = parse(location).unwrap_err();
             assert!(!format!("{error} {:?}", error.hint_text()).contains("sEcReT"));
         }
@@ -168,5 +218,10 @@ mod tests {
             assert_eq!(key_of(&bucket, path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
         }
         assert_eq!(key_of(&bucket, "s3://b/w/../x").unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let container = parse("abfs://c@a.dfs.core.windows.net/w").unwrap().bucket;
+        assert_eq!(key_of(&container, "wasbs://c@a.blob.core.windows.net/w/t").unwrap(), "w/t");
+        for path in ["abfs://c@b.dfs.core.windows.net/w", "abfs://d@a.dfs.core.windows.net/w"] {
+            assert_eq!(key_of(&container, path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
+        }
     }
 }

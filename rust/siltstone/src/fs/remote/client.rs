@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer};
@@ -15,9 +14,6 @@ use opendal_http_transport_reqwest::ReqwestTransport;
 
 use super::{address::Bucket, errors, holds::Leases, services, settings::Settings};
 use crate::error::{Error, ErrorKind, Result};
-
-/// Before the second try of a request; doubled from try to try.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// A bucket, and how it is reached.
 #[derive(Debug)]
@@ -104,7 +100,7 @@ impl Store {
         let once = once.with_context(context);
         let retry = RetryLayer::default()
             .with_max_times(settings.retries)
-            .with_min_delay(FIRST_PAUSE)
+            .with_min_delay(self.bucket.kind.first_pause())
             .with_factor(2.0)
             .with_jitter()
             .with_notify(|event: opendal::layers::RetryEvent<'_>| {

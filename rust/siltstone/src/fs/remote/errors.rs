@@ -9,7 +9,9 @@ use crate::{
 /// The error for a request that failed.
 pub(super) fn failed(store: &Store, what: &str, path: &str, error: &opendal::Error) -> Error {
     let answer = Answer::of(error);
-    if error.kind() == opendal::ErrorKind::NotFound && answer.code != "NoSuchBucket" {
+    if error.kind() == opendal::ErrorKind::NotFound
+        && !matches!(answer.code.as_str(), "NoSuchBucket" | "ContainerNotFound")
+    {
         return not_found(path);
     }
     let (why, hint) = explanation(store, error, &answer);
@@ -59,10 +61,20 @@ impl Answer {
             let rest = text.split_once(&format!("{name}: \""))?.1;
             Some(shorten(rest.split_once('"')?.0))
         };
-        let is_answer = ["S3Error", "OssError"].iter().any(|name| text.starts_with(name));
-        match (is_answer, field("code")) {
-            (true, Some(code)) => Self { code, message: field("message").unwrap_or_default() },
-            _ => Self { code: String::new(), message: String::new() },
+        let message = field("message").unwrap_or_default();
+        let lists = || error.to_string().contains("service_operation: List");
+        let code = if is_missing(error) && (message.contains("bucket does not exist") || lists()) {
+            // of a listing nothing but the bucket can be missing
+            Some("NoSuchBucket".to_owned())
+        } else if text.starts_with("GcsErrorResponse") {
+            field("reason")
+        } else {
+            let is_answer = ["S3Error", "AzblobError", "OssError"].iter().any(|name| text.starts_with(name));
+            field("code").filter(|_| is_answer)
+        };
+        match code {
+            Some(code) => Self { code, message },
+            None => Self { code: String::new(), message: String::new() },
         }
     }
 }
@@ -72,13 +84,16 @@ fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (Strin
     let (keys, endpoint) = (kind.keys(), kind.endpoint());
     let whole = error.to_string();
     let (why, hint): (&str, String) = match answer.code.as_str() {
-        "NoSuchBucket" => (
+        "NoSuchBucket" | "ContainerNotFound" => (
             "there is no such bucket",
             format!("check the name of the bucket, {endpoint} and the account of the credentials"),
         ),
-        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity" | "AuthFailure" => {
-            ("the credentials are not valid", format!("check {keys}"))
-        }
+        "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "InvalidSecurity"
+        | "AuthFailure"
+        | "AuthenticationFailed"
+        | "authError" => ("the credentials are not valid", format!("check {keys}")),
         "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken" | "SecurityTokenExpired" | "InvalidSecurityToken" => {
             ("the session token has expired or is not valid", format!("get new credentials: {}", session_token(kind)))
         }
@@ -94,17 +109,22 @@ fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (Strin
                 if kind == Kind::S3 { " and s3.region" } else { "" }
             ),
         ),
-        _ if is_unreachable(error) => {
+        _ if is_unreachable(error) && !whole.contains("signing") => {
             ("the store cannot be reached", format!("check {endpoint}, the network and proxies"))
         }
-        _ if whole.contains("credential") => (
+        _ if whole.contains("credential") && store.settings.client.is_some() => (
+            "there was no token for the program",
+            "check fs.azure.account.oauth2.client.id, …client.secret and …client.endpoint, and whether the network lets them be asked"
+                .to_owned(),
+        ),
+        _ if whole.contains("credential") || whole.contains("signing") => (
             "no credentials were found",
             format!("give {keys}, a profile or a role; a handle that came from another process brings none"),
         ),
         _ if whole.contains("status: 301") || whole.contains("status: 400") => {
             ("the store does not understand the request", region(kind))
         }
-        "SlowDown" | "InternalError" | "ServiceUnavailable" | "RequestTimeout" => {
+        "SlowDown" | "InternalError" | "ServiceUnavailable" | "RequestTimeout" | "ServerBusy" => {
             ("the store failed several times", "try again".to_owned())
         }
         _ if whole.contains("status: 5") || error.kind() == opendal::ErrorKind::RateLimited => {
@@ -127,8 +147,19 @@ fn region(kind: Kind) -> String {
 fn session_token(kind: Kind) -> &'static str {
     match kind {
         Kind::S3 => "s3.session.token or AWS_SESSION_TOKEN",
+        Kind::Azure => "fs.azure.sas.<container>.<account>.dfs.core.windows.net or AZURE_STORAGE_SAS_TOKEN",
+        Kind::Google => "fs.gs.auth.service.account.json.keyfile or GOOGLE_APPLICATION_CREDENTIALS",
         Kind::Oss => "fs.oss.securityToken or ALIBABA_CLOUD_SECURITY_TOKEN",
     }
+}
+
+fn is_missing(error: &opendal::Error) -> bool {
+    error.kind() == opendal::ErrorKind::NotFound
+}
+
+/// Whether the bytes that were asked for lie behind the end: of an empty object every one does.
+pub(super) fn is_behind_the_end(error: &opendal::Error) -> bool {
+    error.kind() == opendal::ErrorKind::RangeNotSatisfied || error.to_string().contains("status: 416")
 }
 
 /// Whether no connection came about.

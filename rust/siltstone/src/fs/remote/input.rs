@@ -9,7 +9,7 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use opendal::{BytesRange, options::ReaderOptions};
 
-use super::{ANSWER, client::Store, runtime};
+use super::{ANSWER, client::Store, errors, runtime};
 use crate::{
     error::{Error, Result},
     fs::{InputFile, checked_range},
@@ -37,9 +37,19 @@ pub(super) struct RemoteInput {
 impl RemoteInput {
     pub(super) fn open(store: &Arc<Store>, path: &str, key: String) -> Result<Self> {
         let (operators, read) = (store.operators()?, key.clone());
+        let reads_ends = store.bucket.kind.reads_ends();
         let fetched = runtime::answered(ANSWER, async move {
             use futures::TryStreamExt as _;
-            let mut stream = operators.retried.reader(&read).await?.into_stream(BytesRange::suffix(TAIL)).await?;
+            let end = if reads_ends {
+                BytesRange::suffix(TAIL)
+            } else {
+                let size = operators.retried.stat(&read).await?.content_length();
+                if size == 0 {
+                    return Ok((0, Vec::new()));
+                }
+                BytesRange::from(size.saturating_sub(TAIL)..size)
+            };
+            let mut stream = operators.retried.reader(&read).await?.into_stream(end).await?;
             let size = stream.metadata().await?.content_length();
             let mut tail = Vec::new();
             while let Some(part) = stream.try_next().await? {
@@ -50,7 +60,7 @@ impl RemoteInput {
         let (size, tail) = match fetched {
             Ok((size, tail)) => (size, joined(tail)),
             // of nothing there is no end
-            Err(e) if e.kind() == opendal::ErrorKind::RangeNotSatisfied => (0, Bytes::new()),
+            Err(e) if errors::is_behind_the_end(&e) => (0, Bytes::new()),
             Err(e) => return Err(store.failed("open the object", path, &e)),
         };
         let begin = size.saturating_sub(u64::try_from(tail.len()).unwrap_or(0));

@@ -1,10 +1,18 @@
 //! The stores that are reached, by the schemes of their URIs.
 
+use std::{borrow::Cow, time::Duration};
+
+use opendal::Metadata;
+
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Amazon S3, and what speaks its protocol.
     S3,
+    /// Azure Blob Storage.
+    Azure,
+    /// Google Cloud Storage.
+    Google,
     /// Alibaba Cloud OSS.
     Oss,
 }
@@ -22,7 +30,7 @@ struct About {
     condition: &'static str,
 }
 
-const KINDS: [About; 2] = [
+const KINDS: [About; 4] = [
     About {
         kind: Kind::S3,
         name: "s3",
@@ -32,6 +40,27 @@ const KINDS: [About; 2] = [
         keys: "s3.access-key and s3.secret-key, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_PROFILE",
         endpoint: "s3.endpoint (or AWS_ENDPOINT_URL)",
         condition: "If-None-Match: *",
+    },
+    About {
+        kind: Kind::Azure,
+        name: "azure",
+        schemes: &["abfs", "abfss", "wasb", "wasbs"],
+        prefixes: &["azure.", "fs.wasb.", "fs.azure."],
+        example: "abfs://container@account.dfs.core.windows.net/path",
+        keys: "fs.azure.account.key.<account>.dfs.core.windows.net or fs.azure.sas.<container>.<account>.dfs.core.windows.net, or \
+               AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+        endpoint: "the account in the URI, or fs.azure.endpoint",
+        condition: "If-None-Match: *",
+    },
+    About {
+        kind: Kind::Google,
+        name: "gs",
+        schemes: &["gs"],
+        prefixes: &["gs.", "fs.gs."],
+        example: "gs://bucket/path",
+        keys: "fs.gs.auth.service.account.json.keyfile, or GOOGLE_APPLICATION_CREDENTIALS",
+        endpoint: "fs.gs.storage.root.url",
+        condition: "ifGenerationMatch=0",
     },
     About {
         kind: Kind::Oss,
@@ -58,9 +87,11 @@ impl Kind {
     }
 
     fn about(self) -> &'static About {
-        let [s3, oss] = &KINDS;
+        let [s3, azure, google, oss] = &KINDS;
         match self {
             Self::S3 => s3,
+            Self::Azure => azure,
+            Self::Google => google,
             Self::Oss => oss,
         }
     }
@@ -97,6 +128,32 @@ impl Kind {
     /// How a put says that its key must be free.
     pub(super) fn condition(self) -> &'static str {
         self.about().condition
+    }
+
+    /// A name for what is kept with an object: Azure takes identifiers.
+    pub(super) fn metadata(self, name: &str) -> Cow<'_, str> {
+        if self == Self::Azure { Cow::Owned(name.replace('-', "_")) } else { Cow::Borrowed(name) }
+    }
+
+    /// What is kept with an object under a name.
+    pub(super) fn metadata_of<'a>(self, found: &'a Metadata, name: &str) -> Option<&'a str> {
+        found.user_metadata()?.get(self.metadata(name).as_ref())
+    }
+
+    /// Before the second try of a request; doubled from try to try. Google takes one write of an object a second.
+    pub(super) fn first_pause(self) -> Duration {
+        Duration::from_millis(if self == Self::Google { 400 } else { 100 })
+    }
+
+    /// Whether the end of an object can be asked for before its size is known.
+    pub(super) fn reads_ends(self) -> bool {
+        self != Self::Azure
+    }
+
+    /// Whether directories may be objects: empty ones that say so, as Hadoop makes them and as accounts with a hierarchical namespace
+    /// show them.
+    pub(super) fn has_folders(self) -> bool {
+        self == Self::Azure
     }
 }
 

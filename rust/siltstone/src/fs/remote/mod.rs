@@ -5,7 +5,7 @@
 //! hard link of a finished file       put on the condition that the key is free (`publish`)
 //! lock of the operating system       lease: an object that its holder renews (`lease`)
 //! fsync of files and directories     nothing: what the store has answered is durable
-//! directory                          the keys that begin with it (`tree`); a database is a marker, as Hadoop's
+//! directory                          the keys that begin with it (`tree`); a database is a marker, as Hadoop's (`folders`)
 //! rename of a directory              none: copies, where nobody else can be at work (`tree`)
 //! ```
 //!
@@ -13,11 +13,14 @@
 //! stop (`runtime`).
 
 mod address;
+mod azure;
 mod client;
 mod errors;
+mod folders;
 mod holds;
 mod input;
 mod kind;
+mod known;
 mod lease;
 mod leased;
 mod output;
@@ -31,12 +34,12 @@ mod tree;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use opendal::{ErrorKind as StoreError, options};
+use opendal::options;
 
-use self::{address::key_of, client::Store, input::RemoteInput, output::RemoteOutput};
+use self::{address::key_of, client::Store, input::RemoteInput, kind::Kind, output::RemoteOutput};
 pub use self::{
     client::StorageTokens,
-    settings::is_storage_option,
+    known::is_storage_option,
     storages::{Opened, is_store, lend, open_storage},
 };
 use super::{
@@ -73,25 +76,6 @@ impl RemoteFileIo {
             return Ok(());
         };
         if tree::has_any(&self.store, &format!("{needed}/schema"))? { Ok(()) } else { Err(home.gone(needed)) }
-    }
-
-    fn head(&self, path: &str) -> Result<Option<FileStatus>> {
-        let key = self.key(path)?;
-        if key.is_empty() {
-            return Ok(None);
-        }
-        let operators = self.store.operators()?;
-        match runtime::answered(ANSWER, async move { operators.retried.stat(&key).await })? {
-            Ok(found) => Ok(Some(tree::described(path, &found))),
-            Err(e) if e.kind() == StoreError::NotFound => Ok(None),
-            Err(e) => Err(self.refused(path, &e)),
-        }
-    }
-
-    /// An answer without a body does not say why: the one of a listing does.
-    fn refused(&self, path: &str, error: &opendal::Error) -> Error {
-        let own = self.store.failed("look at the object", path, error);
-        if errors::is_unreachable(error) { own } else { tree::has_any(&self.store, path).err().unwrap_or(own) }
     }
 }
 
@@ -162,11 +146,11 @@ impl FileIo for RemoteFileIo {
     }
 
     fn is_file(&self, path: &str) -> Result<bool> {
-        Ok(self.head(path)?.is_some())
+        Ok(tree::head(&self.store, path)?.is_some_and(|found| !found.is_dir))
     }
 
     fn status(&self, path: &str) -> Result<Option<FileStatus>> {
-        match self.head(path)? {
+        match tree::head(&self.store, path)? {
             Some(found) => Ok(Some(found)),
             None if tree::has_any(&self.store, path)? => Ok(Some(tree::directory(path))),
             None => Ok(None),
@@ -194,7 +178,7 @@ impl FileIo for RemoteFileIo {
     fn create_dir(&self, path: &str) -> Result<()> {
         match &self.home {
             Some(_) => Ok(()),
-            None => tree::put_marker(&self.store, path, &self.key(path)?),
+            None => folders::put(&self.store, path, &self.key(path)?),
         }
     }
 
@@ -232,9 +216,9 @@ impl FileIo for RemoteFileIo {
 }
 
 /// A put of nothing but these conditions.
-fn write_options(if_absent: bool, metadata: &[(&str, String)]) -> options::WriteOptions {
+fn write_options(kind: Kind, if_absent: bool, metadata: &[(&str, String)]) -> options::WriteOptions {
     let metadata: std::collections::HashMap<String, String> =
-        metadata.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        metadata.iter().map(|(key, value)| (kind.metadata(key).into_owned(), value.clone())).collect();
     options::WriteOptions {
         if_not_exists: if_absent,
         user_metadata: (!metadata.is_empty()).then_some(metadata),

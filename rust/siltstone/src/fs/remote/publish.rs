@@ -20,6 +20,7 @@ use opendal::{ErrorKind as StoreError, Operator};
 use super::{
     client::Store,
     errors::{flat, is_refused},
+    kind::Kind,
     runtime, write_options,
 };
 use crate::{
@@ -75,11 +76,11 @@ async fn put(
     let mut pause = Duration::from_millis(100);
     let mut left = store.settings.retries;
     loop {
-        let sent = once.write_options(&key, data.clone(), write_options(true, &metadata));
+        let sent = once.write_options(&key, data.clone(), write_options(store.bucket.kind, true, &metadata));
         let error = match tokio::time::timeout(TRY, sent).await {
             Ok(Ok(_)) => return Ok(Put::Done),
             Ok(Err(e)) if is_taken(&e) => {
-                return match whose(&once, &key, &mark).await {
+                return match whose(&once, store.bucket.kind, &key, &mark).await {
                     _ if !in_doubt => Ok(Put::Taken),
                     Whose::Ours => Ok(Put::Done),
                     Whose::Another => Ok(Put::Taken),
@@ -93,7 +94,7 @@ async fn put(
         };
         if !is_refused(&error) {
             in_doubt = true;
-            match whose(&once, &key, &mark).await {
+            match whose(&once, store.bucket.kind, &key, &mark).await {
                 Whose::Ours => return Ok(Put::Done),
                 Whose::Another => return Ok(Put::Taken),
                 Whose::Nobodys | Whose::Unknown => {}
@@ -121,9 +122,9 @@ enum Whose {
     Unknown,
 }
 
-async fn whose(once: &Operator, key: &str, mark: &str) -> Whose {
+async fn whose(once: &Operator, kind: Kind, key: &str, mark: &str) -> Whose {
     match once.stat(key).await {
-        Ok(found) if found.user_metadata().and_then(|metadata| metadata.get(MARK)) == Some(mark) => Whose::Ours,
+        Ok(found) if kind.metadata_of(&found, MARK) == Some(mark) => Whose::Ours,
         Ok(_) => Whose::Another,
         Err(e) if e.kind() == StoreError::NotFound => Whose::Nobodys,
         Err(_) => Whose::Unknown,
@@ -143,7 +144,7 @@ pub(super) fn check_conditions(store: &Arc<Store>, path: &str) -> Result<()> {
     let key = format!("{directory}.siltstone-probe.{}.tmp", new_uuid());
     let (once, kind) = (store.operators()?.once, store.bucket.kind);
     let probe = async move {
-        let put = || once.write_options(&key, Bytes::new(), write_options(true, &[]));
+        let put = || once.write_options(&key, Bytes::new(), write_options(kind, true, &[]));
         let first = put().await;
         let second = put().await;
         drop(once.delete(&key).await);

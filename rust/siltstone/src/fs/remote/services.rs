@@ -1,16 +1,24 @@
 //! The services of OpenDAL for a bucket, set up as options and environment say.
 
-use std::env;
+use std::{env, fs::File};
 
 use opendal::{
     Operator,
-    services::{Oss, S3},
+    services::{Gcs, Oss, S3},
 };
 
-use super::{address::Bucket, kind::Kind, settings::Settings};
+use super::{
+    address::Bucket,
+    azure::{self, Connection},
+    kind::Kind,
+    settings::Settings,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 const AWS: &str = "amazonaws.com";
+const GOOGLE: &str = "https://storage.googleapis.com";
+/// Where the SDKs of Google find a server that imitates theirs; it knows no keys.
+const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 
 /// Sends requests to a bucket, each once.
 ///
@@ -19,14 +27,22 @@ const AWS: &str = "amazonaws.com";
 pub(super) fn operator(bucket: &Bucket, settings: &Settings) -> Result<opendal::Result<Operator>> {
     Ok(match bucket.kind {
         Kind::S3 => Operator::new(s3(bucket, settings)),
+        Kind::Azure => Operator::new(azure::service(bucket, settings)),
+        Kind::Google => Operator::new(google(bucket, settings)?),
         Kind::Oss => Operator::new(oss(bucket, settings)?),
     })
 }
 
-/// Whether the store is one of which it is known that it refuses a put whose key is taken. OSS does not in buckets with versions.
+/// Whether the store is one of which it is known that it refuses a put whose key is taken. OSS does not in buckets with versions, and
+/// who imitates the others may not.
 pub(super) fn is_known_to_keep_conditions(bucket: &Bucket, settings: &Settings) -> bool {
     match bucket.kind {
         Kind::S3 => endpoint(bucket, settings).is_none_or(|endpoint| endpoint.contains(AWS)),
+        Kind::Azure => {
+            let own = format!("https://{}", bucket.host);
+            bucket.host.contains(".blob.core.") && endpoint(bucket, settings).is_some_and(|endpoint| endpoint == own)
+        }
+        Kind::Google => endpoint(bucket, settings).is_some_and(|endpoint| endpoint == GOOGLE),
         Kind::Oss => false,
     }
 }
@@ -36,6 +52,11 @@ pub(super) fn endpoint(bucket: &Bucket, settings: &Settings) -> Option<String> {
     let given = settings.endpoint.clone();
     let found = match bucket.kind {
         Kind::S3 => given.or_else(|| variable("AWS_ENDPOINT_URL_S3")).or_else(|| variable("AWS_ENDPOINT_URL")),
+        Kind::Azure => {
+            let named = || Connection::of_environment(bucket).endpoint;
+            Some(given.or_else(named).unwrap_or_else(|| format!("https://{}", bucket.host)))
+        }
+        Kind::Google => Some(given.or_else(emulator).unwrap_or_else(|| GOOGLE.to_owned())),
         Kind::Oss => given,
     };
     found.map(|endpoint| endpoint.trim_end_matches('/').to_owned())
@@ -71,6 +92,32 @@ fn region(bucket: &Bucket, settings: &Settings) -> String {
     };
     let named = settings.region.clone().or_else(|| variable("AWS_REGION"));
     named.or_else(|| variable("AWS_DEFAULT_REGION")).or_else(of_endpoint).unwrap_or_else(|| "us-east-1".to_owned())
+}
+
+fn emulator() -> Option<String> {
+    let place = variable(EMULATOR)?;
+    Some(if place.contains("://") { place } else { format!("http://{place}") })
+}
+
+fn google(bucket: &Bucket, settings: &Settings) -> Result<Gcs> {
+    let mut service = Gcs::default().bucket(&bucket.name);
+    if let Some(endpoint) = endpoint(bucket, settings) {
+        service = service.endpoint(&endpoint);
+    }
+    if let Some(path) = &settings.key_file {
+        if let Err(e) = File::open(path) {
+            return Err(Error::new(ErrorKind::InvalidOption, "the file with the keys cannot be read")
+                .with("file", path)
+                .with("option", "fs.gs.auth.service.account.json.keyfile")
+                .caused_by(e));
+        }
+        service = service.credential_path(path);
+    }
+    if settings.of_instance {
+        service = service.disable_config_load();
+    }
+    let imitated = settings.endpoint.is_none() && settings.key_file.is_none() && emulator().is_some();
+    Ok(if settings.anonymous || imitated { service.skip_signature() } else { service })
 }
 
 fn oss(bucket: &Bucket, settings: &Settings) -> Result<Oss> {
@@ -110,6 +157,18 @@ pub(super) fn surroundings() -> Vec<Option<String>> {
         "AWS_SESSION_TOKEN",
         "AWS_CONFIG_FILE",
         "AWS_SHARED_CREDENTIALS_FILE",
+        "AZURE_STORAGE_ACCOUNT",
+        "AZURE_STORAGE_ACCOUNT_NAME",
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "AZURE_STORAGE_KEY",
+        "AZURE_STORAGE_SAS_TOKEN",
+        "AZURE_STORAGE_CONNECTION_STRING",
+        "AZURE_TENANT_ID",
+        "AZURE_CLIENT_ID",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        EMULATOR,
         "ALIBABA_CLOUD_ACCESS_KEY_ID",
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
         "ALIBABA_CLOUD_SECURITY_TOKEN",
@@ -120,15 +179,21 @@ pub(super) fn surroundings() -> Vec<Option<String>> {
 }
 
 /// What the environment has of secrets, which answers of a store must not repeat.
-pub(super) const SECRET_VARIABLES: [&str; 6] = [
+pub(super) const SECRET_VARIABLES: [&str; 11] = [
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "AWS_ACCESS_KEY_ID",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "AZURE_CLIENT_SECRET",
     "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
     "ALIBABA_CLOUD_SECURITY_TOKEN",
     "ALIBABA_CLOUD_ACCESS_KEY_ID",
 ];
 
-fn variable(name: &str) -> Option<String> {
+/// What the environment says.
+pub(super) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -4,85 +4,16 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use super::{address::Bucket, kind::Kind};
+use super::{
+    address::Bucket,
+    azure::{self, Client},
+    kind::Kind,
+    known::{Meaning, Means, known_of, meaning, name_of},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::{is_secret, parse_duration},
 };
-
-/// Options of storages that this version does not reach.
-const OTHERS: [&str; 8] = ["oss.", "fs.gs.", "gs.", "fs.azure.", "fs.cosn.", "fs.obs.", "obs.", "fs.cos."];
-
-/// What an option says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Means {
-    AccessKey,
-    SecretKey,
-    SessionToken,
-    Endpoint,
-    Region,
-    PathStyle,
-    Tls,
-    /// Tries of a request.
-    Attempts,
-    ConnectTime,
-    AnswerTime,
-    /// How keys are found, or that there are none.
-    Provider,
-    Encryption,
-    EncryptionKey,
-}
-
-/// An option: its name behind the prefix, what it says, and other names for it.
-type Known = (&'static str, Means, &'static [&'static str]);
-
-const S3: &[Known] = &[
-    ("access-key", Means::AccessKey, &["access.key"]),
-    ("secret-key", Means::SecretKey, &["secret.key"]),
-    ("session.token", Means::SessionToken, &["session-token"]),
-    ("endpoint", Means::Endpoint, &[]),
-    ("region", Means::Region, &["endpoint.region"]),
-    ("path.style.access", Means::PathStyle, &["path-style-access"]),
-    ("connection.ssl.enabled", Means::Tls, &[]),
-    ("attempts.maximum", Means::Attempts, &[]),
-    ("connection.establish.timeout", Means::ConnectTime, &[]),
-    ("connection.timeout", Means::AnswerTime, &[]),
-    ("aws.credentials.provider", Means::Provider, &[]),
-];
-
-const OSS: &[Known] = &[
-    ("accessKeyId", Means::AccessKey, &[]),
-    ("accessKeySecret", Means::SecretKey, &[]),
-    ("securityToken", Means::SessionToken, &[]),
-    ("endpoint", Means::Endpoint, &[]),
-    ("connection.secure.enabled", Means::Tls, &[]),
-    ("server-side-encryption", Means::Encryption, &[]),
-    ("server-side-encryption-key-id", Means::EncryptionKey, &[]),
-    ("attempts.maximum", Means::Attempts, &[]),
-    ("connection.establish.timeout", Means::ConnectTime, &[]),
-    ("connection.timeout", Means::AnswerTime, &[]),
-];
-
-fn known_of(kind: Kind) -> &'static [Known] {
-    match kind {
-        Kind::S3 => S3,
-        Kind::Oss => OSS,
-    }
-}
-
-/// Whether an option is one of a storage, not of a table or catalog.
-pub fn is_storage_option(key: &str) -> bool {
-    Kind::of_option(key).is_some() || OTHERS.iter().any(|prefix| key.starts_with(prefix))
-}
-
-/// What an option of a kind of store says, whatever its prefix.
-fn meaning(kind: Kind, key: &str) -> Option<Means> {
-    let rest = kind.prefixes().iter().find_map(|prefix| key.strip_prefix(prefix))?;
-    // some programs make keys lower case
-    let is = |name: &str| name.eq_ignore_ascii_case(rest);
-    let known = known_of(kind).iter().find(|(name, _, others)| is(name) || others.iter().any(|other| is(other)));
-    known.map(|(_, means, _)| *means)
-}
 
 /// How a bucket is reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -94,6 +25,14 @@ pub(super) struct Settings {
     pub(super) region: Option<String>,
     pub(super) path_style: Option<bool>,
     pub(super) anonymous: bool,
+    /// A signature that stands for keys (Azure).
+    pub(super) sas: Option<String>,
+    /// Who the program is (Azure).
+    pub(super) client: Option<Client>,
+    /// A file with keys (Google).
+    pub(super) key_file: Option<String>,
+    /// Whether only the machine is asked for keys (Google).
+    pub(super) of_instance: bool,
     /// Method and key by which the store encrypts (OSS).
     pub(super) encryption: (Option<String>, Option<String>),
     /// Tries of a request after the first.
@@ -120,7 +59,7 @@ impl Settings {
     pub(super) fn parse(bucket: &Bucket, options: &BTreeMap<String, String>) -> Result<Self> {
         let given = Given::of(bucket, options)?;
         let (access_key, secret_key) = (given.owned(Means::AccessKey), given.owned(Means::SecretKey));
-        if access_key.is_some() != secret_key.is_some() {
+        if bucket.kind != Kind::Azure && access_key.is_some() != secret_key.is_some() {
             let names = [Means::AccessKey, Means::SecretKey].map(|means| name_of(bucket.kind, means));
             let [access, secret] = names;
             let (there, missing) = if access_key.is_some() { (access, secret) } else { (secret, access) };
@@ -128,56 +67,74 @@ impl Settings {
             return Err(Error::new(ErrorKind::InvalidOption, message).with("option", missing));
         }
         let tls = given.flag(Means::Tls)?.unwrap_or(true);
-        Ok(Self {
+        let attempts = given.number(Means::Attempts, 1)?.map(|attempts| attempts - 1);
+        let (anonymous, of_instance) = given.provider()?;
+        let parsed = Self {
             access_key,
             secret_key,
             session_token: given.owned(Means::SessionToken),
             endpoint: given.text(Means::Endpoint).map(|endpoint| with_scheme(endpoint, tls)),
             region: given.owned(Means::Region),
             path_style: given.flag(Means::PathStyle)?,
-            anonymous: given.anonymous()?,
+            anonymous,
+            sas: given.text(Means::Signature).map(|sas| sas.trim_start_matches('?').to_owned()),
+            client: None,
+            key_file: given.owned(Means::KeyFile),
+            of_instance,
             encryption: given.encryption()?,
-            retries: given.attempts()?.unwrap_or(4) - 1,
+            retries: attempts.or(given.number(Means::Retries, 0)?).unwrap_or(3),
             connect_timeout: given.duration(Means::ConnectTime, 2_000)?,
             answer_timeout: given.duration(Means::AnswerTime, 30_000)?,
-        })
+        };
+        if bucket.kind == Kind::Azure { azure::chosen(parsed, &given) } else { Ok(parsed) }
     }
 
     /// What must not be shown.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        [&self.secret_key, &self.session_token, &self.access_key].into_iter().flatten().map(String::as_str)
+        let secret = self.client.as_ref().map(|client| &client.secret);
+        let own = [&self.secret_key, &self.session_token, &self.access_key, &self.sas].into_iter().flatten();
+        own.chain(secret).map(String::as_str)
     }
 }
 
 /// Options by what they say, with key and value as they were given.
-struct Given {
+pub(super) struct Given {
     kind: Kind,
     options: BTreeMap<Means, (String, String)>,
 }
 
 impl Given {
     fn of(bucket: &Bucket, options: &BTreeMap<String, String>) -> Result<Self> {
-        let mut given: BTreeMap<Means, (String, String)> = BTreeMap::new();
+        let mut given: BTreeMap<Means, (String, String, bool)> = BTreeMap::new();
         for (key, value) in options {
-            let Some(means) = meaning(bucket.kind, key) else { return Err(unknown(bucket.kind, key)) };
-            if let Some((other, before)) = given.get(&means)
-                && before != value
-            {
-                let message = format!("'{key}' and '{other}' mean the same and have different values");
-                return Err(Error::new(ErrorKind::InvalidOption, message)
-                    .with("option", key)
-                    .hint("give only one of them"));
+            let (means, of_account) = match meaning(bucket, key) {
+                Meaning::Says { means, of_account } => (means, of_account),
+                Meaning::OfAnother => continue,
+                Meaning::Unknown => return Err(unknown(bucket.kind, key)),
+            };
+            if let Some((other, before, was_of_account)) = given.get(&means) {
+                if *was_of_account && !of_account {
+                    continue;
+                }
+                if *was_of_account == of_account && before != value {
+                    let message = format!("'{key}' and '{other}' mean the same and have different values");
+                    return Err(Error::new(ErrorKind::InvalidOption, message)
+                        .with("option", key)
+                        .hint("give only one of them"));
+                }
             }
-            given.insert(means, (key.clone(), value.clone()));
+            given.insert(means, (key.clone(), value.clone(), of_account));
         }
-        Ok(Self { kind: bucket.kind, options: given })
+        let options = given.into_iter().map(|(means, (key, value, _))| (means, (key, value))).collect();
+        Ok(Self { kind: bucket.kind, options })
     }
 
-    fn key(&self, means: Means) -> String {
+    /// The option, as it was given where it was.
+    pub(super) fn key(&self, means: Means) -> String {
         self.options.get(&means).map_or_else(|| name_of(self.kind, means), |(key, _)| key.clone())
     }
 
-    fn text(&self, means: Means) -> Option<&str> {
+    pub(super) fn text(&self, means: Means) -> Option<&str> {
         self.options.get(&means).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
@@ -189,11 +146,10 @@ impl Given {
         self.text(means).map(|value| parse_flag(&self.key(means), value)).transpose()
     }
 
-    /// Tries of a request: 1 or more.
-    fn attempts(&self) -> Result<Option<usize>> {
-        let Some(value) = self.text(Means::Attempts) else { return Ok(None) };
-        let parsed = value.parse().ok().filter(|n| (1..=100).contains(n));
-        parsed.map(Some).ok_or_else(|| invalid(&self.key(Means::Attempts), value, "a number from 1 to 100"))
+    fn number(&self, means: Means, least: usize) -> Result<Option<usize>> {
+        let Some(value) = self.text(means) else { return Ok(None) };
+        let parsed = value.parse().ok().filter(|n| (least..=100).contains(n));
+        parsed.map(Some).ok_or_else(|| invalid(&self.key(means), value, &format!("a number from {least} to 100")))
     }
 
     fn duration(&self, means: Means, millis: u64) -> Result<Duration> {
@@ -203,15 +159,29 @@ impl Given {
         }
     }
 
-    /// Whether requests are not signed.
-    fn anonymous(&self) -> Result<bool> {
-        let Some(class) = self.text(Means::Provider) else { return Ok(false) };
-        if class.rsplit('.').next() == Some("AnonymousAWSCredentialsProvider") {
-            return Ok(true);
+    /// Whether requests are not signed, and whether the machine alone is asked for keys. Of other ways to find keys those that are
+    /// looked for without being named may be named.
+    fn provider(&self) -> Result<(bool, bool)> {
+        // Azure's is chosen among what is given (`azure`)
+        let Some(value) = self.text(Means::Provider).filter(|_| self.kind != Kind::Azure) else {
+            return Ok((false, false));
+        };
+        let with_file = self.text(Means::KeyFile).is_some();
+        match (self.kind, value.rsplit('.').next().unwrap_or(value).to_ascii_uppercase().as_str(), with_file) {
+            (Kind::S3, "ANONYMOUSAWSCREDENTIALSPROVIDER", _) | (Kind::Google, "UNAUTHENTICATED", false) => Ok((true, false)),
+            (Kind::Google, "SERVICE_ACCOUNT_JSON_KEYFILE", true) | (Kind::Google, "APPLICATION_DEFAULT", false) => {
+                Ok((false, false))
+            }
+            (Kind::Google, "COMPUTE_ENGINE", false) => Ok((false, true)),
+            (Kind::Google, "UNAUTHENTICATED" | "SERVICE_ACCOUNT_JSON_KEYFILE" | "APPLICATION_DEFAULT" | "COMPUTE_ENGINE", _) => {
+                let (key, file) = (self.key(Means::Provider), name_of(self.kind, Means::KeyFile));
+                let message = format!("'{key}' = {value} does not go {} '{file}'", if with_file { "with" } else { "without" });
+                Err(Error::new(ErrorKind::InvalidOption, message).with("option", key))
+            }
+            _ => Err(Error::unsupported(format!("the credentials provider '{value}'"))
+                .with("option", self.key(Means::Provider))
+                .hint("leave it out: the environment, profiles, web identities and instance roles are asked by themselves")),
         }
-        Err(Error::unsupported(format!("the credentials provider '{class}'"))
-            .with("option", self.key(Means::Provider))
-            .hint("leave it out: the environment, profiles, web identities and instance roles are asked by themselves"))
     }
 
     fn encryption(&self) -> Result<(Option<String>, Option<String>)> {
@@ -226,12 +196,6 @@ impl Given {
         }
         Ok((method, key))
     }
-}
-
-/// The option that says something.
-fn name_of(kind: Kind, means: Means) -> String {
-    let known = known_of(kind).iter().find(|(_, says, _)| *says == means);
-    format!("{}{}", kind.prefix(), known.map_or("", |(name, _, _)| name))
 }
 
 fn unknown(kind: Kind, key: &str) -> Error {
@@ -374,5 +338,31 @@ mod tests {
         assert_eq!(oss.access_key.as_deref(), Some("a"));
         assert_eq!(oss.endpoint.as_deref(), Some("https://oss-cn-x.aliyuncs.com"));
         assert_eq!(oss.encryption, (Some("KMS".to_owned()), Some("k".to_owned())));
+        let google =
+            [("fs.gs.auth.type", "SERVICE_ACCOUNT_JSON_KEYFILE"), ("gs.auth.service.account.json.keyfile", "/k")];
+        let google = parsed("gs://b", &google).unwrap();
+        assert_eq!((google.key_file.as_deref(), google.anonymous, google.retries), (Some("/k"), false, 3));
+        let google = parsed("gs://b", &[("gs.auth.type", "UNAUTHENTICATED"), ("fs.gs.http.max.retry", "0")]).unwrap();
+        assert_eq!((google.anonymous, google.retries), (true, 0));
+        assert!(parsed("gs://b", &[("fs.gs.auth.type", "COMPUTE_ENGINE")]).unwrap().of_instance);
+        let error = parsed("gs://b", &[("fs.gs.auth.type", "SERVICE_ACCOUNT_JSON_KEYFILE")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        let error = parsed("gs://b", &[("fs.gs.auth.type", "USER_CREDENTIALS")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+    }
+
+    #[test]
+    fn of_two_options_the_one_of_the_account_counts() {
+        let given = [
+            ("fs.azure.account.key", "YWxs"),
+            ("fs.azure.account.key.a.blob.core.windows.net", "bWluZQ=="),
+            ("fs.azure.account.key.b.dfs.core.windows.net", "b3RoZXI="),
+        ];
+        assert!(given.iter().all(|(key, _)| is_secret(key)));
+        let account = "abfs://c@a.dfs.core.windows.net/w";
+        assert_eq!(parsed(account, &given).unwrap().secret_key.as_deref(), Some("bWluZQ=="));
+        assert_eq!(parsed("abfs://c@z.dfs.core.windows.net", &given).unwrap().secret_key.as_deref(), Some("YWxs"));
+        let twice = [given[1], ("fs.azure.account.key.a.dfs.core.windows.net", "another")];
+        assert_eq!(parsed(account, &twice).unwrap_err().kind(), ErrorKind::InvalidOption);
     }
 }

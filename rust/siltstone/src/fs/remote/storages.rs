@@ -12,8 +12,9 @@ use super::{
     RemoteFileIo,
     address::{self, Address, scheme_of},
     client::{StorageTokens, Store},
+    known::is_storage_option,
     services::surroundings,
-    settings::{Settings, is_storage_option},
+    settings::Settings,
 };
 use crate::{
     error::{Error, ErrorKind, Result},

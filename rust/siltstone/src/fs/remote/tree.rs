@@ -1,14 +1,14 @@
 //! What stands for directories: keys that begin with them.
 //!
-//! A directory is there as long as a key begins with it. Only of a database, which may be empty, there is a marker: an empty object
-//! whose key ends with a slash, as Hadoop makes it. Nothing is renamed: a tree that goes loses its schemas last, so that one which
-//! a drop that died has left is still a table, and can be dropped.
+//! A directory is there as long as a key begins with it. Only of a database, which may be empty, there is a marker (`folders`). Nothing
+//! is renamed: a tree that goes loses its schemas last, so that one which a drop that died has left is still a table, and can be
+//! dropped.
 
 use std::sync::Arc;
 
-use opendal::{EntryMode, Metadata, options::ListOptions};
+use opendal::{EntryMode, ErrorKind as StoreError, Metadata, options::ListOptions};
 
-use super::{ANSWER, RemoteFileIo, client::Store, runtime};
+use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, kind::Kind, runtime};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -19,12 +19,17 @@ use crate::{
 pub(super) const MODIFIED: &str = "siltstone-modified";
 /// Keys that one request deletes.
 const BATCH: usize = 1000;
+/// Deletions that are sent at once, where each is a request.
+const AT_ONCE: usize = 8;
 /// How often a tree is listed again because others have put something into it meanwhile.
 const ROUNDS: usize = 5;
 
 /// A file as a status.
-pub(super) fn described(path: &str, found: &Metadata) -> FileStatus {
-    let copied = found.user_metadata().and_then(|metadata| metadata.get(MODIFIED)?.parse().ok());
+fn described(kind: Kind, path: &str, found: &Metadata) -> FileStatus {
+    if folders::is_folder(found) {
+        return directory(path);
+    }
+    let copied = kind.metadata_of(found, MODIFIED).and_then(|millis| millis.parse().ok());
     let changed = found.last_modified().map(|at| at.into_inner().as_millisecond());
     FileStatus {
         path: path.to_owned(),
@@ -51,6 +56,26 @@ fn prefix_of(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}/") }
 }
 
+/// An object, or a directory that has one.
+pub(super) fn head(store: &Arc<Store>, path: &str) -> Result<Option<FileStatus>> {
+    let key = super::address::key_of(&store.bucket, path)?;
+    if key.is_empty() {
+        return Ok(None);
+    }
+    let operators = store.operators()?;
+    match runtime::answered(ANSWER, async move { operators.retried.stat(&key).await })? {
+        Ok(found) => Ok(Some(described(store.bucket.kind, path, &found))),
+        Err(e) if e.kind() == StoreError::NotFound => Ok(None),
+        Err(e) => Err(refused(store, path, &e)),
+    }
+}
+
+/// An answer without a body does not say why: the one of a listing does.
+fn refused(store: &Arc<Store>, path: &str, error: &opendal::Error) -> Error {
+    let own = store.failed("look at the object", path, error);
+    if errors::is_unreachable(error) { own } else { has_any(store, path).err().unwrap_or(own) }
+}
+
 fn listing(store: &Arc<Store>, path: &str, prefix: String, options: ListOptions) -> Result<Vec<opendal::Entry>> {
     let operators = store.operators()?;
     let own = prefix.clone();
@@ -70,10 +95,10 @@ pub(super) fn list(store: &Arc<Store>, path: &str, key: &str) -> Result<Vec<File
         let child = format!("{path}/{name}");
         match entry.metadata().mode() {
             EntryMode::DIR => directory(&child),
-            _ => described(&child, entry.metadata()),
+            _ => described(store.bucket.kind, &child, entry.metadata()),
         }
     };
-    Ok(listed.into_iter().map(child).collect())
+    folders::told_apart(store, listed.into_iter().map(child).collect())
 }
 
 /// Whether a key begins with the directory, the marker of it included.
@@ -100,11 +125,17 @@ pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
         let first = left.first().cloned().unwrap_or_default();
         store.leases.check(&first)?;
         let operators = store.operators()?;
+        let one_by_one = azure::signs_names(&store.bucket, &store.settings);
         let deleted = runtime::answered(ANSWER, async move {
-            if let [only] = left.as_slice() {
-                return operators.retried.delete(only).await;
+            use futures::{StreamExt as _, TryStreamExt as _};
+            if !one_by_one && left.len() > 1 {
+                return operators.retried.delete_iter(left).await;
             }
-            operators.retried.delete_iter(left).await
+            let each = left.into_iter().map(|key| {
+                let operator = operators.retried.clone();
+                async move { operator.delete(&key).await }
+            });
+            futures::stream::iter(each).buffer_unordered(AT_ONCE).try_collect::<()>().await
         })?;
         deleted.map_err(|e| store.failed("delete objects", &first, &e))?;
         left = rest;
@@ -130,7 +161,7 @@ pub(super) fn delete_all_below(store: &Arc<Store>, path: &str, key: &str) -> Res
     }
     for _ in 0..ROUNDS {
         // while there are schemas, the lock is renewed
-        let mut keys = all_below(store, path, key)?;
+        let (directories, mut keys) = folders::apart(store.bucket.kind, all_below(store, path, key)?);
         if keys.is_empty() {
             break;
         }
@@ -141,8 +172,13 @@ pub(super) fn delete_all_below(store: &Arc<Store>, path: &str, key: &str) -> Res
             let now = keys.extract_if(.., |below| rank(key, below) == turn).collect();
             delete_keys(store, now)?;
         }
+        delete_one_by_one(store, directories)?;
     }
-    delete_keys(store, vec![format!("{key}/")])
+    folders::delete(store, path, key)
+}
+
+fn delete_one_by_one(store: &Arc<Store>, directories: Vec<String>) -> Result<()> {
+    directories.into_iter().try_for_each(|key| delete_keys(store, vec![key]))
 }
 
 fn all_below(store: &Arc<Store>, path: &str, key: &str) -> Result<Vec<String>> {
@@ -161,7 +197,7 @@ pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: 
     if !from.rsplit('/').next().is_some_and(|name| name.starts_with('.')) {
         return check_renames(fs, from);
     }
-    let mut keys = all_below(store, from, source)?;
+    let (directories, mut keys) = folders::apart(store.bucket.kind, all_below(store, from, source)?);
     keys.sort_by_key(|below| rank(source, below));
     for below in &keys {
         cancel::check()?;
@@ -174,17 +210,9 @@ pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: 
     if keys.is_empty() {
         return Err(not_found(from));
     }
-    delete_keys(store, keys)
-}
-
-/// Makes the marker of a directory.
-pub(super) fn put_marker(store: &Arc<Store>, path: &str, key: &str) -> Result<()> {
-    if key.is_empty() {
-        return Ok(());
-    }
-    let (operators, marker) = (store.operators()?, format!("{key}/"));
-    let put = runtime::answered(ANSWER, async move { operators.retried.create_dir(&marker).await })?;
-    put.map_err(|e| store.failed("make the directory", path, &e))
+    delete_keys(store, keys)?;
+    delete_one_by_one(store, directories)?;
+    if store.bucket.kind.has_folders() { folders::delete(store, from, source) } else { Ok(()) }
 }
 
 /// Deletes the marker of a directory in which nothing lies; whether the directory is gone.
@@ -192,6 +220,6 @@ pub(super) fn delete_marker(store: &Arc<Store>, path: &str, key: &str) -> Result
     if key.is_empty() || !list(store, path, key)?.is_empty() {
         return Ok(false);
     }
-    delete_keys(store, vec![format!("{key}/")])?;
+    folders::delete(store, path, key)?;
     Ok(true)
 }
