@@ -21,16 +21,17 @@ _STYLE = """
 .siltstone-report h1{font-size:1.5rem;margin:0 0 .3rem;overflow-wrap:anywhere}
 .siltstone-report h2{font-size:1.05rem;margin:0 0 .4rem}
 .siltstone-report p{margin:.2rem 0;overflow-wrap:anywhere}
-.siltstone-report .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1rem;
- margin-top:1rem}
+.siltstone-report .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1rem;
+ margin-top:1rem;align-items:start}
 .siltstone-report section{border:1px solid var(--line);border-radius:6px;padding:.8rem;min-width:0}
 .siltstone-report .wide{grid-column:1/-1}
 .siltstone-report .scroll{overflow-x:auto}
 .siltstone-report svg{width:100%;height:auto;display:block}
 .siltstone-report table{border-collapse:collapse;font-size:.9rem}
-.siltstone-report th,.siltstone-report td{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top}
+.siltstone-report th,.siltstone-report td{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top;
+ white-space:nowrap}
 .siltstone-report tbody tr{border-top:1px solid var(--line)}
-.siltstone-report code{font-family:ui-monospace,monospace}
+@media (max-width:48rem){.siltstone-report .plans td{white-space:normal}}
 """
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -65,9 +66,9 @@ def grid_of(things: Sequence[Any], *names: str) -> Grid:
     return Grid([name.replace("_", " ") for name in names], rows)
 
 
-def _section(title: str, *parts: str, is_wide: bool = False) -> str:
+def _section(title: str, *parts: str, kind: str = "") -> str:
     content = "".join(part if part.startswith("<svg") else f'<div class="scroll">{part}</div>' for part in parts)
-    return f"<section{' class=wide' if is_wide else ''}><h2>{title}</h2>{content}</section>"
+    return f'<section class="{kind}"><h2>{title}</h2>{content}</section>'
 
 
 def _table(things: Sequence[Any], *names: str) -> str:
@@ -80,6 +81,9 @@ def _note(text: str) -> str:
 
 def _sections(report: Report) -> Iterable[str]:
     yield _section("The newest version", html_of_facts([*report.totals._facts()]))  # noqa: SLF001  # of this package
+    if report.levels:
+        yield _section("Levels", _table(report.levels, "level", "files", "runs", "rows", "bytes"))
+    yield _deleted(report)
     yield _advice(report)
     yield _timeline(report)
     yield _kept(report)
@@ -89,17 +93,15 @@ def _sections(report: Report) -> Iterable[str]:
             pictures.levels(report.buckets),
             _note(_of(report.buckets, report.totals.buckets, "buckets, those with the most runs first")),
         )
-        yield _section("Levels", _table(report.levels, "level", "files", "runs", "rows", "bytes"))
         yield _section("File sizes", pictures.sizes(report.sizes))
-    yield _deleted(report)
     if report.partition_classes:
         yield _section("Partitions by age and size", pictures.partitions(report.partition_classes))
         named = _of(report.partitions, report.totals.partitions, "partitions, the largest first")
         columns = ("partition", "files", "rows", "bytes", "last_update")
-        yield _section("Partitions", _table(report.partitions, *columns), _note(named), is_wide=True)
+        yield _section("Partitions", _table(report.partitions, *columns), _note(named), kind="wide")
     if report.buckets:
         names = ("partition", "bucket", "files", "runs", "rows", "deleted_rows", "bytes")
-        yield _section("Buckets one by one", _table(report.buckets, *names), is_wide=True)
+        yield _section("Buckets one by one", _table(report.buckets, *names), kind="wide")
 
 
 def _of(shown: Sequence[Any], there_are: int, what: str) -> str:
@@ -117,7 +119,9 @@ def _advice(report: Report) -> str:
         )
         for advice in report.advice
     ]
-    return _section("What upkeep would do now", html_of_grid(Grid(("", "files", "size", "", "command"), rows)))
+    return _section(
+        "What upkeep would do now", html_of_grid(Grid(("", "files", "size", "", "command"), rows)), kind="wide plans"
+    )
 
 
 def _timeline(report: Report) -> str:

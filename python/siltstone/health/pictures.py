@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ TEXT, LINE = "#010203", "#010204"
 SERIES = tuple(f"#0102{n:02x}" for n in range(16, 24))
 _COLOURS = {TEXT: "currentColor", LINE: "var(--line)", **{c: f"var(--s{at})" for at, c in enumerate(SERIES)}}
 _KINDS = {"APPEND": SERIES[0], "COMPACT": SERIES[1], "OVERWRITE": SERIES[2], "ANALYZE": SERIES[3]}
-_WIDTH = 5.4
+_WIDTH = 4.2
 _LETTERS = 18
 #: Of a timeline.
 _SHORTEST = dt.timedelta(minutes=1)
@@ -59,12 +60,14 @@ class Names:
 
     def place(self, text: str) -> str:
         """A place for a text, which is shortened."""
-        self._texts.append(text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…")
-        return f"@{len(self._texts) - 1}@"
+        shown = text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+        self._texts.append(shown)
+        width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
+        return f"@{len(self._texts) - 1}@".ljust(width, "_")
 
     def filled(self, svg: str) -> str:
         """A picture with the texts in their places."""
-        return re.sub(r"@(\d+)@", lambda found: escaped(self._texts[int(found[1])]), svg)
+        return re.sub(r"@(\d+)@_*", lambda found: escaped(self._texts[int(found[1])]), svg)
 
 
 def require_matplotlib() -> None:
@@ -106,17 +109,20 @@ def _picture(height: float, label: str, draw: Callable[[Axes, Names], None]) -> 
     return names.filled(svg.replace("<svg ", f'<svg role="img" aria-label="{escaped(label)}" ', 1))
 
 
-def _sizes(axes: Axes, *, is_x: bool) -> None:
-    """Sizes on an axis, with units."""
-    axis = axes.xaxis if is_x else axes.yaxis
-    axis.set_major_formatter(lambda value, _: size_text(max(0, int(value))).replace(".0 ", " "))
-    axis.set_major_locator(_locator())
+def _sizes(axes: Axes, largest: int) -> None:
+    """Sizes along the axis below, at whole powers of two."""
+    step = 1 << (largest // 4).bit_length()
+    ticks = range(0, largest + step, step)
+    axes.set_xticks(ticks, [_short_size(tick) for tick in ticks])
 
 
-def _locator() -> Any:
-    from matplotlib.ticker import MaxNLocator
+def _short_size(size: int) -> str:
+    return size_text(size).replace(".0 ", " ")
 
-    return MaxNLocator(nbins=4, steps=[1, 2, 4, 5, 8, 10])
+
+def _legend(axes: Axes) -> None:
+    """Names of the colours, below the picture."""
+    axes.figure.legend(loc="outside lower center", ncols=4)
 
 
 def timeline(moments: Sequence[Moment]) -> str:
@@ -150,7 +156,7 @@ def timeline(moments: Sequence[Moment]) -> str:
         axes.yaxis.set_major_formatter(lambda value, _: f"{int(value):,}")
         axes.set_ylim(bottom=0)
         axes.set_ylabel("rows in files")
-        axes.legend(loc="upper left", ncols=2)
+        _legend(axes)
 
     return _picture(3.2, "snapshots along time", draw)
 
@@ -165,9 +171,9 @@ def _bars(axes: Axes, labels: Sequence[str], parts: Sequence[tuple[str, str, Seq
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    _sizes(axes, is_x=True)
+    _sizes(axes, max(left))
     if len(parts) > 1:
-        axes.legend(loc="lower right")
+        _legend(axes)
 
 
 def kept(keepers: Sequence[Keeper]) -> str:
@@ -217,9 +223,10 @@ def sizes(classes: Sequence[SizeClass]) -> str:
         axes.bar(powers, files, color=SERIES[0], label="files")
         if any(fresh):
             axes.bar(powers, fresh, bottom=files, color=SERIES[2], label="of level 0")
-            axes.legend(loc="upper right")
+            _legend(axes)
         step = max(1, len(powers) // 6)
-        axes.set_xticks(powers[::step], [size_text(2 ** (p - 1)).replace(".0 ", " ") for p in powers[::step]])
+        axes.set_xticks(powers[::step], [_short_size(2 ** (p - 1)) for p in powers[::step]])
+        axes.yaxis.get_major_locator().set_params(integer=True)
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("size of a file")
 
@@ -235,11 +242,11 @@ def partitions(classes: Sequence[PartitionClass]) -> str:
         places = [c.least_bytes.bit_length() for c in classes]
         axes.scatter([c.age for c in classes], places, s=areas, color=SERIES[0], alpha=0.8)
         for c, place in zip(classes, places, strict=True):
-            axes.annotate(f"{c.partitions:,}", (c.age, place), ha="center", va="center", fontsize=7)
+            axes.annotate(f"{c.partitions:,}", (c.age, place), ha="center", va="center", fontsize=8)
         axes.set_xticks(range(len(AGES)), [name for name, _ in AGES])
         axes.set_xlim(-0.6, len(AGES) - 0.4)
         axes.set_ylim(min(places) - 1.5, max(places) + 1.5)
-        axes.yaxis.set_major_formatter(lambda p, _: size_text(2 ** max(0, int(p) - 1)).replace(".0 ", " "))
+        axes.yaxis.set_major_formatter(lambda p, _: _short_size(2 ** max(0, int(p) - 1)))
         axes.yaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("last written within")
         axes.set_ylabel("size")
