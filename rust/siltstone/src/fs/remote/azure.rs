@@ -260,11 +260,11 @@ mod tests {
 
     #[test]
     fn the_environment_counts_for_its_account() {
-        let of = |pairs: &'static [(&str, &str)]| {
+        fn of(pairs: &[(&str, &str)]) -> Connection {
             Connection::of(&bucket(), |name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             })
-        };
+        }
         assert_eq!(of(&[("AZURE_STORAGE_KEY", "k")]).keys.key.as_deref(), Some("k"));
         assert_eq!(of(&[("AZURE_STORAGE_ACCOUNT", "b"), ("AZURE_STORAGE_KEY", "k")]).keys.key, None);
         let text = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k==;BlobEndpoint=http://127.0.0.1:1/a;";
