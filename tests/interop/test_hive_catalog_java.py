@@ -1,9 +1,13 @@
 """The Hive catalog on a real metastore: names, locks and partitions, and Java's Hive catalog beside ours."""
 
+import concurrent.futures
+import contextlib
 import datetime as dt
 import itertools
 import json
 import pathlib
+import pickle
+import socket
 import threading
 import time
 
@@ -85,7 +89,7 @@ def java(java_with_hive, address, tmp_path):
 
 def asked(catalog, method, *arguments):
     """What the metastore itself says."""
-    return catalog._metastore._metastore.call(method, *arguments)
+    return catalog._metastore._client.call(method, *arguments)
 
 
 def partitions(catalog, database, table):
@@ -252,6 +256,14 @@ def test_locations_may_be_kept_as_properties(connected, java_with_hive, address,
         assert ours.table(f"{database}.{name}").scan().to_arrow().to_pylist() == java("read", f"{database}.{name}")
         told = asked(ours, "get_table", database, name).parameters
         assert told["paimon_location"] == f"{tmp_path}/lake/{database}.db/{name}"
+    ours.rename_table(f"{database}.mine", f"{database}.moved")
+    assert java("read", f"{database}.moved") == ours.table(f"{database}.moved").scan().to_pylist()
+    # Java's rename leaves such a table where it is
+    java("rename-table", f"{database}.theirs", f"{database}.there")
+    with pytest.raises(
+        e.UnsupportedFeature, match=f"in {tmp_path}/lake/{database}.db/theirs, and this catalog has it in"
+    ):
+        ours.table(f"{database}.there")
 
 
 # ---- the metastore
@@ -265,6 +277,16 @@ def test_a_changed_schema_is_copied(ours, database):
     assert [(c.name, c.type, c.comment) for c in found.sd.cols][2:] == [("n", "int", "how many")]
     assert found.parameters["snapshot.num-retained.max"] == "30"
     assert "write-only" not in found.parameters
+
+
+def test_columns_that_the_metastore_refuses_are_changed_all_the_same(ours, database, caplog):
+    """A metastore compares columns by their places, and so refuses that one in the middle goes."""
+    t = ours.create_table(f"{database}.t", {"v": "STRING", "id": "BIGINT"})
+    t.alter().drop_column("v").commit()
+    assert ours.table(f"{database}.t").schema.names == ["id"]
+    assert [column.name for column in asked(ours, "get_table", database, "t").sd.cols] == ["v", "id"]
+    assert "the catalog's copy of the table's options was not changed" in caplog.text
+    ours.table(f"{database}.t").append([{"id": 1}])
 
 
 def hive_table(ours, database, name, **changes):
@@ -356,12 +378,14 @@ def test_names_and_options_that_hive_has_no_place_for_are_refused(ours, database
 
 def test_properties_of_a_database_change(ours, database, tmp_path):
     ours.alter_database(database, properties={"owner": "you", "since": "2026", "comment": "a shop", "for": "all"})
-    ours.alter_database(database, properties={"since": "2025"}, remove=["for", "none", "comment"])
-    assert ours.database(database) == {
-        "owner": "you",
-        "since": "2025",
-        "location": f"file:{tmp_path}/lake/{database}.db",
-    }
+    ours.alter_database(database, properties={"since": "2025"}, remove=["for", "none"])
+    about = {"owner": "you", "since": "2025", "comment": "a shop"}
+    place = {"location": f"file:{tmp_path}/lake/{database}.db"}
+    assert ours.database(database) == about | place
+    ours.alter_database(database, properties={"comment": "shops"}, remove=["owner", "comment"])
+    assert ours.database(database) == {"since": "2025", "comment": "shops"} | place
+    with pytest.raises(e.UnsupportedFeature, match="never removes it"):
+        ours.alter_database(database, remove=["comment"])
     with pytest.raises(e.UnsupportedFeature, match="location"):
         ours.alter_database(database, properties={"location": "/elsewhere"})
 
@@ -382,6 +406,76 @@ def test_a_branch_keeps_the_partitions_that_it_has(ours, database):
     t.truncate({"dt": "a"})
     t.truncate({"dt": "b"})
     assert partitions(ours, database, "t").keys() == {"b", "c"}
+    # the metastore has deleted no files of partitions that went
+    assert t.scan(tag="v1").count() == 2
+
+
+class Proxy:
+    """Passes connections on until it is told to cut them: all that there are, and the answer to the next request."""
+
+    def __init__(self, address):
+        host, _, port = address.removeprefix("thrift://").partition(":")
+        self._to, self._ends, self._cuts_answer = (host, int(port)), [], False
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"thrift://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near = self._listening.accept()[0]
+                far = socket.create_connection(self._to)
+                self._ends += [near, far]
+                for one, other, is_answer in ((near, far, False), (far, near, True)):
+                    threading.Thread(target=self._pass, args=(one, other, is_answer), daemon=True).start()
+
+    def _pass(self, one, other, is_answer):
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                if is_answer and self._cuts_answer:
+                    self._cuts_answer = False
+                    break
+                other.sendall(data)
+        for end in (one, other):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut_the_next_answer(self):
+        self._cuts_answer = True
+
+    def close(self):
+        self.cut()
+        for end in [self._listening, *self._ends]:
+            end.close()
+
+
+def test_a_broken_connection_is_opened_again_and_a_lost_answer_is_said(address, database, tmp_path):
+    with contextlib.closing(Proxy(address)) as proxy:
+        catalog = st.connect(tmp_path / "lake", metastore="hive", uri=proxy.address)
+        catalog.create_database(database)
+        proxy.cut()
+        catalog.create_table(f"{database}.t", COLUMNS)
+        # what only looks is asked again
+        proxy.cut_the_next_answer()
+        assert catalog.tables(database) == ["t"]
+        proxy.cut_the_next_answer()
+        with pytest.raises(e.StorageError, match="broke in 'create_database'.*") as lost:
+            catalog._metastore.create_database(f"{database}_lost", {})
+        assert "may be done or not" in lost.value.hint
+        assert f"{database}_lost" in catalog.databases()
+
+
+def test_threads_and_pickles_have_connections_of_their_own(ours, database):
+    t = ours.create_table(f"{database}.t", COLUMNS, primary_key=["id"], options={"bucket": "1"})
+    again = pickle.loads(pickle.dumps(ours))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: again.table(f"{database}.t").append([{"id": n, "v": str(n)}]), range(8)))
+    assert t.scan().count() == 8
 
 
 # ---- locks

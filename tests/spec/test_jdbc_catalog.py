@@ -270,7 +270,7 @@ def test_a_server_that_is_not_there_is_told_soon_and_without_the_password(tmp_pa
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
-        ({"metastore": "hive"}, e.UnsupportedFeature),
+        ({"metastore": "glue"}, e.UnsupportedFeature),
         ({"metastore": "jdbc", "lock.enabled": "maybe"}, e.InvalidOption),
         ({"metastore": "jdbc", "lock.type": "zookeeper"}, e.UnsupportedFeature),
         ({"metastore": "jdbc", "lock-key-max-length": "-3"}, e.InvalidOption),

@@ -42,8 +42,8 @@ class HiveMetastore(HiveDatabases):
         """
         super().__init__(settings_of(options))
         self._given = frozenset(options)
-        self._locks = Locks(self._metastore, self._settings.patience)
-        self._partitions = Partitions(self._metastore, self._tables, self._settings.storage)
+        self._locks = Locks(self._client, self._settings.patience)
+        self._partitions = Partitions(self._client, self._tables, self._settings.storage)
         #: Tables by what is known of them: whether the metastore has their partitions.
         self._has_partitions: dict[tuple[str, str], bool] = {}
 
@@ -105,7 +105,7 @@ class HiveMetastore(HiveDatabases):
         made = self._tables.new(database, table, definition_at(location, self._settings.storage), properties, location)
         exists = self._types.AlreadyExistsException
         try:
-            self._metastore.call("create_table", made, expected=(exists,))
+            self._client.call("create_table", made, expected=(exists,))
         except exists:
             return False
         self._has_partitions[database, table] = bool(made.partitionKeys)
@@ -126,7 +126,7 @@ class HiveMetastore(HiveDatabases):
     def _removed(self, database: str, table: str) -> bool:
         self._has_partitions.pop((database, table), None)
         try:
-            self._metastore.call("drop_table", database, table, False, expected=self._gone)
+            self._client.call("drop_table", database, table, False, expected=self._gone)
         except self._gone:
             return False
         return True
@@ -146,7 +146,7 @@ class HiveMetastore(HiveDatabases):
         location = self._place(new_database, new_table)
         found.dbName, found.tableName = new_database, new_table
         self._tables.move(found, location)
-        self._metastore.call("alter_table", database, table, found)
+        self._client.call("alter_table", database, table, found)
         self._has_partitions.pop((database, table), None)
         moved = self._table(new_database, new_table)
         if moved is not None and moved.partitionKeys:
@@ -162,11 +162,11 @@ class HiveMetastore(HiveDatabases):
         self._tables.change(found, definition_at(location, self._settings.storage), properties, location)
         unchanged = (found.parameters or {}).get("DO_NOT_UPDATE_STATS", "false").lower()
         context = self._types.EnvironmentContext({"CASCADE": "true", "DO_NOT_UPDATE_STATS": unchanged})
-        self._metastore.call("alter_table_with_environment_context", database, table, found, context)
+        self._client.call("alter_table_with_environment_context", database, table, found, context)
 
     def _table(self, database: str, table: str) -> Any | None:
         try:
-            found = self._metastore.call("get_table", database, table, expected=self._gone)
+            found = self._client.call("get_table", database, table, expected=self._gone)
         except self._gone:
             return None
         if found.tableName != table:

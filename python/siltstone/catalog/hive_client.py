@@ -37,7 +37,7 @@ class _Connection:
             self.transport.close()
 
 
-class Metastore:
+class HiveClient:
     """The metastore of some settings; connections are opened when they are needed, anew after a fork.
 
     Attributes:

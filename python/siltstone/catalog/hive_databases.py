@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from siltstone.catalog.hive_client import Metastore
+from siltstone.catalog.hive_client import HiveClient
 from siltstone.catalog.hive_options import HiveSettings
 from siltstone.catalog.hive_tables import Tables, is_external, is_paimon, is_same_place
 from siltstone.errors import InvalidArgument, UnsupportedFeature
@@ -20,14 +20,14 @@ class HiveDatabases:
     def __init__(self, settings: HiveSettings) -> None:
         """Connect to the metastore."""
         self._settings = settings
-        self._metastore = Metastore(settings)
-        self._types = self._metastore.types
+        self._client = HiveClient(settings)
+        self._types = self._client.types
         self._gone = (self._types.NoSuchObjectException, self._types.UnknownDBException)
         self._tables = Tables(self._types, copies=settings.copies, in_properties=settings.in_properties)
 
     def databases(self) -> list[str]:
         """All of them, also those without tables of Paimon."""
-        return [str(name) for name in self._metastore.call("get_all_databases")]
+        return [str(name) for name in self._client.call("get_all_databases")]
 
     def database(self, name: str) -> dict[str, str] | None:
         """Its parameters, with comment, owner and location."""
@@ -51,7 +51,7 @@ class HiveDatabases:
         made = self._types.Database(name, properties.get("comment"), parameters=kept, ownerName=properties.get("owner"))
         self._tables.move_database(made, place)
         try:
-            self._metastore.call("create_database", made, expected=(self._types.AlreadyExistsException,))
+            self._client.call("create_database", made, expected=(self._types.AlreadyExistsException,))
         except self._types.AlreadyExistsException:
             return False
         return True
@@ -63,14 +63,19 @@ class HiveDatabases:
             return
         if "location" in {*properties, *removed}:
             raise UnsupportedFeature("the location of a database cannot be changed", context={"database": name})
+        if found.description and "comment" in removed and "comment" not in properties:
+            raise UnsupportedFeature(
+                "a Hive metastore changes the comment of a database, and never removes it",
+                hint="give another comment",
+                context={"database": name},
+            )
         changes: dict[str, str | None] = {**dict.fromkeys(removed), **properties}
         for key, attribute in (("comment", "description"), ("owner", "ownerName")):
             if key in changes:
-                # the metastore keeps what it is not told
-                setattr(found, attribute, changes.pop(key) or "")
+                setattr(found, attribute, changes.pop(key))
         found.parameters = {key: value for key, value in (found.parameters or {}).items() if key not in changes}
         found.parameters.update({key: value for key, value in changes.items() if value is not None})
-        self._metastore.call("alter_database", name, found)
+        self._client.call("alter_database", name, found)
 
     def drop_database(self, name: str) -> bool:
         """Remove one that is empty."""
@@ -78,7 +83,7 @@ class HiveDatabases:
             return False
         full = self._types.InvalidOperationException
         try:
-            self._metastore.call("drop_database", name, False, False, expected=(full, *self._gone))
+            self._client.call("drop_database", name, False, False, expected=(full, *self._gone))
         except self._gone:
             return False
         except full:
@@ -105,7 +110,7 @@ class HiveDatabases:
 
     def _database(self, name: str) -> Any | None:
         try:
-            found = self._metastore.call("get_database", name, expected=self._gone)
+            found = self._client.call("get_database", name, expected=self._gone)
         except self._gone:
             return None
         # the metastore finds shop for Shop
@@ -116,9 +121,9 @@ class HiveDatabases:
 
     def _objects(self, database: str) -> list[Any]:
         """All that has a name in a database."""
-        names = self._metastore.call("get_all_tables", database)
+        names = self._client.call("get_all_tables", database)
         parts = [names[begin : begin + _AT_ONCE] for begin in range(0, len(names), _AT_ONCE)]
-        return [table for part in parts for table in self._metastore.call("get_table_objects_by_name", database, part)]
+        return [table for part in parts for table in self._client.call("get_table_objects_by_name", database, part)]
 
     def _place(self, database: str, table: str) -> str:
         return f"{self._place_of_database(database)}/{table}"

@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Any
 
-from siltstone.catalog.hive_client import Metastore, user_name
+from siltstone.catalog.hive_client import HiveClient, user_name
 from siltstone.errors import SiltstoneError, StorageError
 
 _LOG = logging.getLogger("siltstone.catalog.hive")
@@ -19,9 +19,9 @@ _PAUSE_SECONDS = 0.05
 class Locks:
     """Exclusive locks, which are waited for in the metastore's queue."""
 
-    def __init__(self, metastore: Metastore, patience: tuple[int, int]) -> None:
+    def __init__(self, client: HiveClient, patience: tuple[int, int]) -> None:
         """Milliseconds to wait for a lock, and at most between two looks."""
-        self._metastore, self._types, self._patience = metastore, metastore.types, patience
+        self._client, self._types, self._patience = client, client.types, patience
 
     def take(self, database: str, table: str) -> int | None:
         """Wait for the lock of a table.
@@ -40,7 +40,7 @@ class Locks:
             while answer.state == self._types.LockState.WAITING and time.monotonic() - begun <= timeout:
                 pause = min(2 * pause, max(longest, _PAUSE_SECONDS))
                 time.sleep(pause)
-                answer = self._metastore.call("check_lock", self._types.CheckLockRequest(number))
+                answer = self._client.call("check_lock", self._types.CheckLockRequest(number))
         except BaseException:
             with contextlib.suppress(SiltstoneError):
                 self.give_back(number)
@@ -58,12 +58,12 @@ class Locks:
         kinds, levels = self._types.LockType, self._types.LockLevel
         what = self._types.LockComponent(kinds.EXCLUSIVE, levels.TABLE, database, table, operationType=None)
         request = self._types.LockRequest([what], user=user_name(), hostname=socket.gethostname())
-        return self._metastore.call("lock", request)
+        return self._client.call("lock", request)
 
     def give_back(self, number: int) -> None:
         """Give a lock back; one that the metastore has given up by itself is gone."""
         expired = self._types.NoSuchLockException
         try:
-            self._metastore.call("unlock", self._types.UnlockRequest(number), expected=(expired,))
+            self._client.call("unlock", self._types.UnlockRequest(number), expected=(expired,))
         except expired:
             _LOG.warning("the Hive metastore had given the lock %s up before it was given back", number)

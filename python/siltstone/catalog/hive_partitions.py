@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from siltstone import _core
-from siltstone.catalog.hive_client import Metastore
+from siltstone.catalog.hive_client import HiveClient
 from siltstone.catalog.hive_tables import Tables
 from siltstone.versions import Snapshot
 
@@ -21,9 +21,9 @@ _ALL = -1
 class Partitions:
     """Brings the metastore's partitions of a table to what its newest version has."""
 
-    def __init__(self, metastore: Metastore, tables: Tables, storage: Mapping[str, str]) -> None:
+    def __init__(self, client: HiveClient, tables: Tables, storage: Mapping[str, str]) -> None:
         """Nothing is asked yet."""
-        self._metastore, self._tables, self._storage = metastore, tables, dict(storage)
+        self._client, self._tables, self._storage = client, tables, dict(storage)
         self._seen: dict[str, dict[str, Snapshot | None]] = {}
 
     def sync(self, table: Any, location: str) -> None:
@@ -49,13 +49,13 @@ class Partitions:
 
     def move(self, table: Any, location: str) -> None:
         """Write down other locations of the partitions of a table that has moved."""
-        parts = self._metastore.call("get_partitions", table.dbName, table.tableName, _ALL)
+        parts = self._client.call("get_partitions", table.dbName, table.tableName, _ALL)
         depth = len(table.partitionKeys)
         for part in parts:
             folder = "/".join(self._tables.partition_place(part).rstrip("/").split("/")[-depth:])
             self._tables.move_partition(part, self._place(table, location, folder))
         for begin in range(0, len(parts), _AT_ONCE):
-            self._metastore.call("alter_partitions", table.dbName, table.tableName, parts[begin : begin + _AT_ONCE])
+            self._client.call("alter_partitions", table.dbName, table.tableName, parts[begin : begin + _AT_ONCE])
 
     def _opened(self, location: str, branch: str) -> _core.Table:
         return _core.Table.open(location, self._storage, branch)
@@ -77,11 +77,11 @@ class Partitions:
                     yield folder
 
     def _known(self, table: Any) -> set[tuple[str, ...]]:
-        names = self._metastore.call("get_partition_names", table.dbName, table.tableName, _ALL)
+        names = self._client.call("get_partition_names", table.dbName, table.tableName, _ALL)
         return {tuple(_values(name)) for name in names}
 
     def _add(self, table: Any, location: str, folders: list[str]) -> None:
-        types = self._metastore.types
+        types = self._client.types
         for begin in range(0, len(folders), _AT_ONCE):
             made = [
                 self._tables.partition(table, _values(folder), self._place(table, location, folder))
@@ -90,12 +90,12 @@ class Partitions:
             request = types.AddPartitionsRequest(
                 table.dbName, table.tableName, made, ifNotExists=True, needResult=False
             )
-            self._metastore.call("add_partitions_req", request)
+            self._client.call("add_partitions_req", request)
 
     def _drop(self, table: Any, values: list[str]) -> None:
-        gone = self._metastore.types.NoSuchObjectException
+        gone = self._client.types.NoSuchObjectException
         try:
-            self._metastore.call("drop_partition", table.dbName, table.tableName, values, False, expected=(gone,))
+            self._client.call("drop_partition", table.dbName, table.tableName, values, False, expected=(gone,))
         except gone:
             return
 
