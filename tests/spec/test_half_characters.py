@@ -144,6 +144,7 @@ CALLS = {
     "Table.inspect(between)": lambda cat, t: t.inspect("ro", between=(HALF, HALF)).to_arrow(),
     "Table.inspect(mode)": lambda cat, t: t.inspect("ro", mode=HALF, between=(0, 1)).to_arrow(),
     "Table.inspect(memory_limit)": lambda cat, t: t.inspect("ro", memory_limit=HALF).to_arrow(),
+    "Table.report(html)": lambda cat, t: t.report(html=HALF),
     "TableWrite.write(data)": lambda cat, t: t.writer().write([{HALF: 1}]),
     "TableWrite.write(row_kind)": lambda cat, t: t.writer().write([{"id": 1}], HALF),
     "Tags.create(name)": lambda cat, t: t.tags.create(HALF),

@@ -200,8 +200,11 @@ def test_a_report_is_a_value(make, tmp_path):
     assert "full compaction: " in str(report) and "rows: 1" in str(report)
     with pytest.raises(st.errors.StorageError, match="cannot be written"):
         report.save(tmp_path)
-    with pytest.raises(st.errors.InvalidArgument, match="path"):
-        report.save(7)
+    for wrong in (7, b"out.html", "out\ud800.html"):
+        with pytest.raises(st.errors.InvalidArgument, match="path"):
+            report.save(wrong)
+        with pytest.raises(st.errors.InvalidArgument, match="html"):
+            t.report(html=wrong)
 
 
 def test_without_matplotlib_there_are_figures_and_no_page(make, monkeypatch, tmp_path):

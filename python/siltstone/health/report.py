@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import text
 from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone.errors import InvalidArgument, StorageError
 from siltstone.health import files as file_figures
@@ -102,13 +103,11 @@ class HealthReport(Looks):
         Example:
             >>> example_table().report().save(tmp + ".html")
         """
-        if not isinstance(path, (str, os.PathLike)):
-            raise InvalidArgument(f"{path!r} is not the path of a file")
-        text = self.html
+        file, content = page_file("path", path), self.html
         try:
-            pathlib.Path(path).write_text(text, encoding="utf-8")
+            file.write_text(content, encoding="utf-8")
         except OSError as e:
-            raise StorageError(f"the report cannot be written: {e}", context={"file": os.fspath(path)}) from e
+            raise StorageError(f"the report cannot be written: {e}", context={"file": str(file)}) from e
 
     def skipped_note(self) -> str:
         """What it means that versions were not looked at."""
@@ -147,6 +146,21 @@ class HealthReport(Looks):
         except InvalidArgument:
             return super()._repr_html_()
         return page.fragment_of(self)
+
+
+def page_file(name: str, path: str | os.PathLike[str]) -> pathlib.Path:
+    """The file that a page is to be written to.
+
+    Args:
+        name: The argument.
+        path: Its value.
+
+    Raises:
+        InvalidArgument: That is no path, or matplotlib is not installed.
+    """
+    file = pathlib.Path(text(name, os.fspath(path) if isinstance(path, os.PathLike) else path))
+    require_matplotlib()
+    return file
 
 
 def report_of(table: Table, *, orphans: bool) -> HealthReport:

@@ -241,7 +241,7 @@ class Parts(Reading):
             orphans: Also look for files that no version needs, which lists the table's directories.
 
         Raises:
-            InvalidArgument: ``html`` is given, and matplotlib is not installed.
+            InvalidArgument: ``html`` is no path, or matplotlib is not installed.
             StorageError: The file cannot be written.
 
         Example:
@@ -249,14 +249,12 @@ class Parts(Reading):
             >>> report.totals.files, [advice.operation for advice in report.advice]
             (1, ['compact', 'full compaction', 'expire snapshots', 'remove orphan files'])
         """
-        from siltstone.health.pictures import require_matplotlib
-        from siltstone.health.report import report_of
+        from siltstone.health.report import page_file, report_of
 
-        if html is not None:
-            require_matplotlib()
+        file = None if html is None else page_file("html", html)
         report = report_of(self, orphans=flag("orphans", orphans))
-        if html is not None:
-            report.save(html)
+        if file is not None:
+            report.save(file)
         return report
 
     def _analyzed(self) -> dict[str, dict[str, Any]]:
