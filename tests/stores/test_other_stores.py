@@ -21,6 +21,7 @@ from siltstone.errors import InvalidOption, StorageError, TableExists, TableNotF
 pytestmark = pytest.mark.stores
 
 SCHEMA = {"id": "BIGINT NOT NULL", "v": "STRING"}
+NUMBER = iter(range(1_000_000))
 SERVERS = {
     "azure": azure_server.Server,
     "hierarchical": lambda: azure_server.Server(hierarchical=True),
@@ -46,11 +47,24 @@ def no_surroundings(monkeypatch, tmp_path):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
+@pytest.fixture(scope="module")
+def processes():
+    """Servers that are processes, which take seconds to start: one of each."""
+    running = {}
+    yield running
+    for server in running.values():
+        server.close()
+
+
 @pytest.fixture
-def make_server(monkeypatch):
+def make_server(monkeypatch, processes):
     servers = []
 
     def make(name):
+        if name not in OWN:
+            processes[name] = processes.get(name) or SERVERS[name]()
+            processes[name].path = f"w{next(NUMBER)}"
+            return processes[name]
         servers.append(SERVERS[name]())
         if name == "gs":
             monkeypatch.setenv("GCE_METADATA_HOST", servers[-1].metadata_host)

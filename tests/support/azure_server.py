@@ -179,7 +179,7 @@ class Server(web_store.Store):
     """One container, `lake`."""
 
     handler = _Handler
-    name = "azure"
+    name, path = "azure", "w"
     secrets = (KEY, SIGNATURE.split("sig=")[1])
     wrong = {f"fs.azure.account.key.{ACCOUNT}.dfs.core.windows.net": base64.b64encode(b"wrong-secret").decode()}
 
@@ -198,7 +198,7 @@ class Server(web_store.Store):
             self.objects.setdefault("/".join(parts[:n]), self.kept(b"", meta={"x-ms-meta-hdi_isfolder": "true"}))
 
     def location(self, bucket="lake"):
-        return f"abfss://{bucket}@{ACCOUNT}.dfs.core.windows.net/w"
+        return f"abfss://{bucket}@{ACCOUNT}.dfs.core.windows.net/{self.path}"
 
     def options(self, **others):
         return {f"fs.azure.account.key.{ACCOUNT}.dfs.core.windows.net": KEY, "fs.azure.endpoint": self.url, **others}

@@ -58,6 +58,9 @@ def signature(method, headers, bucket, key, query):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # an answer goes out whole: in two pieces the second one would wait until the first is acknowledged
+    wbufsize = -1
+    disable_nagle_algorithm = True
     store: Server
 
     def log_message(self, *_):

@@ -49,6 +49,8 @@ def _fetched(tool, program, arguments, env):
 class _Process:
     """A server on a port of its own."""
 
+    path = "w"
+
     def __init__(self, program, command):
         missing = next(
             (tool for tool in (program, command[0]) if not shutil.which(tool) and not os.path.exists(tool)), None
@@ -117,7 +119,7 @@ class FakeGcs(_Process):
         _ask("POST", f"{self.url}/storage/v1/b?project=p", b'{"name": "lake"}', {"Content-Type": "application/json"})
 
     def location(self, bucket="lake"):
-        return f"gs://{bucket}/w"
+        return f"gs://{bucket}/{self.path}"
 
     def options(self, **others):
         return {"fs.gs.storage.root.url": self.url, "fs.gs.auth.type": "UNAUTHENTICATED", **others}

@@ -267,8 +267,10 @@ mod tests {
         }
         assert_eq!(of(&[("AZURE_STORAGE_KEY", "k")]).keys.key.as_deref(), Some("k"));
         assert_eq!(of(&[("AZURE_STORAGE_ACCOUNT", "b"), ("AZURE_STORAGE_KEY", "k")]).keys.key, None);
-        let text = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k==;BlobEndpoint=http://127.0.0.1:1/a;";
-        let found = of(&[("AZURE_STORAGE_CONNECTION_STRING", text)]);
+        let found = of(&[(
+            "AZURE_STORAGE_CONNECTION_STRING",
+            "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k==;BlobEndpoint=http://127.0.0.1:1/a;",
+        )]);
         assert_eq!((found.keys.key.as_deref(), found.endpoint.as_deref()), (Some("k=="), Some("http://127.0.0.1:1/a")));
         assert_eq!(of(&[("AZURE_STORAGE_CONNECTION_STRING", "AccountName=b;AccountKey=k")]).keys.key, None);
     }
