@@ -7,6 +7,7 @@ import itertools
 import json
 import pathlib
 import pickle
+import signal
 import socket
 import threading
 import time
@@ -489,25 +490,65 @@ def lock_of(catalog, database, table):
     return answer.lockid
 
 
+@contextlib.contextmanager
+def held_lock(catalog, database, table):
+    """A lock that another program has and keeps, until the block or the program ends it."""
+    number = lock_of(catalog, database, table)
+    ended = threading.Event()
+
+    def keep():
+        with contextlib.suppress(e.StorageError):  # it was given back
+            while not ended.wait(1):
+                asked(catalog, "heartbeat", ttypes.HeartbeatRequest(lockid=number))
+
+    keeping = threading.Thread(target=keep)
+    keeping.start()
+    try:
+        yield number
+    finally:
+        ended.set()
+        keeping.join()
+
+
 def test_a_commit_waits_for_the_lock_of_its_table(connected, database):
     catalog = connected(lock__enabled="true", lock_acquire_timeout="1 s", lock_check_max_sleep="100 ms")
     catalog.create_database(database)
     t, other = (catalog.create_table(f"{database}.{name}", COLUMNS) for name in ("t", "other"))
-    number = lock_of(catalog, database, "t")
-    with pytest.raises(e.CommitRetriesExhausted, match="held the catalog's lock"):
-        t.append([{"id": 1, "v": "a"}])
-    other.append([{"id": 1, "v": "a"}])
-    # who gave up is not in the queue any more
-    waiting = asked(catalog, "show_locks", ttypes.ShowLocksRequest(database, "t")).locks
-    assert [lock.lockid for lock in waiting] == [number]
+    with held_lock(catalog, database, "t") as number:
+        with pytest.raises(e.CommitRetriesExhausted, match="held the catalog's lock"):
+            t.append([{"id": 1, "v": "a"}])
+        other.append([{"id": 1, "v": "a"}])
+        # who gave up is not in the queue any more
+        waiting = asked(catalog, "show_locks", ttypes.ShowLocksRequest(database, "t")).locks
+        assert [lock.lockid for lock in waiting] == [number]
     asked(catalog, "unlock", ttypes.UnlockRequest(number))
     t.append([{"id": 2, "v": "b"}])
     assert t.scan(["id"]).to_pylist() == [{"id": 2}]
     assert asked(catalog, "show_locks", ttypes.ShowLocksRequest(database, "t")).locks == []
 
 
+def test_ctrl_c_ends_the_wait_for_a_lock_and_leaves_its_queue(connected, database, monkeypatch):
+    catalog = connected(lock__enabled="true")
+    catalog.create_database(database)
+    t = catalog.create_table(f"{database}.t", COLUMNS)
+
+    class Pressed:
+        monotonic = time.monotonic
+
+        def sleep(_seconds):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("siltstone.catalog.hive_locks.time", Pressed)
+    with held_lock(catalog, database, "t") as number:
+        with pytest.raises(KeyboardInterrupt):
+            t.append([{"id": 1, "v": "a"}])
+        left = asked(catalog, "show_locks", ttypes.ShowLocksRequest(database, "t")).locks
+        assert [lock.lockid for lock in left] == [number]
+    assert t.scan().count() == 0
+
+
 def test_the_lock_of_a_dead_holder_is_free_after_the_metastores_time(connected, database):
-    catalog = connected(lock__enabled="true", lock_acquire_timeout="60 s", lock_check_max_sleep="200 ms")
+    catalog = connected(lock__enabled="true", lock_acquire_timeout="4 min", lock_check_max_sleep="200 ms")
     catalog.create_database(database)
     t = catalog.create_table(f"{database}.t", COLUMNS)
     begun = time.monotonic()

@@ -20,7 +20,7 @@ PACKAGES = "org.apache.hadoop.hive.metastore"
 #: Seconds without a word of its holder after which the metastore forgets a lock.
 LOCK_SECONDS = 8
 #: Seconds until it must have started, on a machine that does much else.
-PATIENCE = 280
+PATIENCE = 500
 
 
 @contextlib.contextmanager
