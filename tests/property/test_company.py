@@ -23,7 +23,7 @@ import pytest
 import siltstone as st
 from siltstone import errors
 
-SECONDS = float(os.environ.get("SILTSTONE_STRESS_SECONDS", "12"))
+SECONDS = float(os.environ.get("SILTSTONE_STRESS_SECONDS", "20"))
 SEED = int(os.environ.get("SILTSTONE_STRESS_SEED", "7"))
 KINDS = {
     "changelog": {"changelog-producer": "lookup"},

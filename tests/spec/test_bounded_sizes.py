@@ -180,3 +180,14 @@ print(peak() - peak_of_batches, end=";")
     done, _, _ = run(t, write)
     mib = int(done.split(";")[0])
     assert mib < 130, f"{mib} MiB"
+
+
+def test_values_of_a_hundred_megabytes_are_merged_with_little_beside_them(make):
+    """Reading such a row took 1.7 GB."""
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1, write_only="true", siltstone__sync="false")
+    for n in range(2):
+        t.upsert(pa.table({"id": [1], "s": pa.array(["x" * 100_000_000 + str(n)])}))
+    for what in ("sum(len(b) for b in t.scan().to_batches())", "t.compact(full=True).tasks"):
+        done, mib, _ = run(t, what)
+        assert done == "1"
+        assert mib < 800, f"{what}: {mib} MiB"
