@@ -208,7 +208,7 @@ def test_partitions_and_columns_that_a_statement_does_not_need_are_not_read(spar
     """SQL pruned nothing: a query of one of 1,000 partitions read all of them, in a task for each bucket."""
     asked = []
     made = queries.relation
-    monkeypatch.setattr(queries, "relation", lambda *a, **k: asked.append((a[2], _shown(a[3]))) or made(*a, **k))
+    monkeypatch.setattr(queries, "relation", lambda r, schema: asked.append((r.columns, _shown(r.condition))) or made(r, schema))
     query = "SELECT a.id FROM shop.a a JOIN shop.c c ON a.id = c.id WHERE a.dt = 'd1' AND c.b"
     frame = ss.sql(spark, query)
     assert sorted(r.id for r in frame.collect()) == []
@@ -309,7 +309,7 @@ def test_files_are_read_by_name_only_where_their_rows_are_the_rows(spark, lake, 
     """Rows that are merged, deleted or of another schema would come back as they lie in the files."""
     monkeypatch.setattr(relations, "FEW_ROWS", 0)
     by_source = []
-    monkeypatch.setattr(relations, "frame", lambda *a, f=relations.frame: by_source.append(a[1].name) or f(*a))
+    monkeypatch.setattr(relations, "frame", lambda *a, f=relations.frame: by_source.append(a[0].table.name) or f(*a))
     cat = st.connect(lake)
 
     def rows(name, of="id, v"):
@@ -344,7 +344,7 @@ def test_files_are_read_by_name_only_where_their_rows_are_the_rows(spark, lake, 
 
 def test_a_version_that_is_named_comes_by_the_data_source(spark, lake, shop, monkeypatch):
     by_source = []
-    monkeypatch.setattr(relations, "frame", lambda *a, f=relations.frame: by_source.append(a[1].name) or f(*a))
+    monkeypatch.setattr(relations, "frame", lambda *a, f=relations.frame: by_source.append(a[0].table.name) or f(*a))
     assert ss.sql(spark, "SELECT count(*) n FROM shop.a VERSION AS OF 1").collect()[0].n == 9
     assert ss.sql(spark, "SELECT count(*) n FROM shop.a").collect()[0].n == 9
     assert by_source == ["shop.a"]
