@@ -18,7 +18,8 @@ from siltstone.cli.context import App, pass_app, table_argument
 def report(app: App, table: str, html: str | None, orphans: bool) -> None:
     """Show the health of a table.
 
-    What it is made of, what its versions keep, and what upkeep would do now. Changes nothing. Pages need matplotlib: pip install 'siltstone[plot]'.
+    What it is made of, what its versions keep, and what upkeep would do now.
+    Changes nothing. Pages need matplotlib: pip install 'siltstone[plot]'.
     """
     from siltstone.health.pictures import keeper_name
     from siltstone.system import writable
