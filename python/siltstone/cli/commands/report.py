@@ -16,8 +16,9 @@ from siltstone.cli.context import App, pass_app, table_argument
 @click.option("--orphans/--no-orphans", default=True, help="Also look for files that no version needs.")
 @pass_app
 def report(app: App, table: str, html: str | None, orphans: bool) -> None:
-    """Show what a table is made of, what its versions keep, and what upkeep would do.
+    """Show the health of a table.
 
+    What it is made of, what its versions keep, and what upkeep would do now.
     Changes nothing. Pages need matplotlib: pip install 'siltstone[plot]'.
     """
     from siltstone.health.pictures import keeper_name
