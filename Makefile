@@ -30,7 +30,7 @@ help:
 	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes)"
 	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
 	@echo "make fuzz    broken bytes for every decoder (hours)"
-	@echo "make servers fetch Azurite and fake-gcs-server, with npm and go: their tests run with the others then"
+	@echo "make servers fetch Azurite, with npm: its tests run with the others then"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
 	@echo "make docs    build the site in target/site: strict, links checked, without network but for its tools"

@@ -1,7 +1,6 @@
 """Azure Blob Storage and Google Cloud Storage: what tables do on S3 they do there.
 
-Against servers of the tests, which look at signatures and conditions of requests, and against Azurite and fake-gcs-server for who has them
-(`make servers`).
+Against servers of the tests, which look at signatures and conditions of requests, and against Azurite for who has it (`make servers`).
 """
 
 import multiprocessing
@@ -27,7 +26,6 @@ SERVERS = {
     "hierarchical": lambda: azure_server.Server(hierarchical=True),
     "gs": gcs_server.Server,
     "azurite": store_servers.Azurite,
-    "fake-gcs": store_servers.FakeGcs,
 }
 #: Of the tests: what they keep, and what was asked of them, can be looked at.
 OWN = ("azure", "hierarchical", "gs")

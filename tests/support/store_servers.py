@@ -1,7 +1,7 @@
-"""Azurite and fake-gcs-server, each a process that keeps everything in memory, for who has fetched them: `make servers`.
+"""Azurite, a process that keeps everything in memory, for who has fetched it: `make servers`.
 
-They come from npm and from the Go module proxy, once a user, into `~/.cache/siltstone`. Tests that would use them are skipped with one line
-where they are not; the servers of the tests themselves (`azure_server`, `gcs_server`) need nothing.
+It comes from npm, once a user, into `~/.cache/siltstone`. Tests that would use it are skipped with one line where it is not; the servers of
+the tests themselves (`azure_server`, `gcs_server`) need nothing.
 """
 
 import contextlib
@@ -17,22 +17,19 @@ import urllib.request
 import azure_server
 import pytest
 
-AZURITE, FAKE_GCS = "3.35.0", "v1.56.1"
+AZURITE = "3.35.0"
 #: The key of its account that Azurite publishes.
 PUBLISHED = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "siltstone"
 AZURITE_PROGRAM = CACHE / "npm" / f"azurite-{AZURITE}" / "node_modules/azurite/dist/src/blob/main.js"
-FAKE_GCS_PROGRAM = CACHE / "go" / f"fake-gcs-server-{FAKE_GCS}" / "fake-gcs-server"
 
 
 def fetch():
-    """Fetches what is not there, with npm and go."""
+    """Fetches what is not there, with npm."""
     npm = "install --ignore-scripts --omit=optional --no-audit --no-fund --no-save --prefix".split()
     home = AZURITE_PROGRAM.parents[5]
     _fetched("npm", AZURITE_PROGRAM, [*npm, str(home), f"azurite@{AZURITE}"], {})
-    source = f"github.com/fsouza/fake-gcs-server@{FAKE_GCS}"
-    _fetched("go", FAKE_GCS_PROGRAM, ["install", source], {"GOBIN": str(FAKE_GCS_PROGRAM.parent)})
 
 
 def _fetched(tool, program, arguments, env):
@@ -105,24 +102,6 @@ class Azurite(_Process):
     def options(self, **others):
         key = f"fs.azure.account.key.{azure_server.ACCOUNT}.dfs.core.windows.net"
         return {key: PUBLISHED, "fs.azure.endpoint": self.url, **others}
-
-
-class FakeGcs(_Process):
-    """Google Cloud Storage, with the bucket `lake`; it wants no tokens."""
-
-    secrets = ()
-
-    def __init__(self):
-        fixed = "-scheme http -host 127.0.0.1 -backend memory -log-level error -port PORT -public-host 127.0.0.1:PORT"
-        super().__init__(FAKE_GCS_PROGRAM, [FAKE_GCS_PROGRAM, *fixed.split()])
-        self.url = f"http://127.0.0.1:{self.port}"
-        _ask("POST", f"{self.url}/storage/v1/b?project=p", b'{"name": "lake"}', {"Content-Type": "application/json"})
-
-    def location(self, bucket="lake"):
-        return f"gs://{bucket}/{self.path}"
-
-    def options(self, **others):
-        return {"fs.gs.storage.root.url": self.url, "fs.gs.auth.type": "UNAUTHENTICATED", **others}
 
 
 if __name__ == "__main__":
