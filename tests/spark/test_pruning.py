@@ -208,7 +208,9 @@ def test_partitions_and_columns_that_a_statement_does_not_need_are_not_read(spar
     """SQL pruned nothing: a query of one of 1,000 partitions read all of them, in a task for each bucket."""
     asked = []
     made = queries.relation
-    monkeypatch.setattr(queries, "relation", lambda r, schema: asked.append((r.columns, _shown(r.condition))) or made(r, schema))
+    monkeypatch.setattr(
+        queries, "relation", lambda r, schema: asked.append((r.columns, _shown(r.condition))) or made(r, schema)
+    )
     query = "SELECT a.id FROM shop.a a JOIN shop.c c ON a.id = c.id WHERE a.dt = 'd1' AND c.b"
     frame = ss.sql(spark, query)
     assert sorted(r.id for r in frame.collect()) == []
