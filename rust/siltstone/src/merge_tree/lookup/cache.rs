@@ -3,7 +3,10 @@
 use std::{collections::HashSet, fmt, sync::Arc};
 
 use arrow_row::Rows;
-use quick_cache::{Equivalent, OptionsBuilder, Weighter, sync::Cache};
+use quick_cache::{
+    DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
 
 use super::file::KeyFile;
 use crate::{Result, manifest::DataFileMeta};
@@ -61,7 +64,9 @@ impl LookupCache {
         let mut options = OptionsBuilder::new();
         options.shards(1).estimated_items_capacity(entries).weight_capacity(capacity);
         let cache = match options.build() {
-            Ok(options) => Cache::with_options(options, Bytes, Default::default(), Default::default()),
+            Ok(options) => {
+                Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
+            }
             // all that it wants is there
             Err(_) => Cache::with_weighter(entries, capacity, Bytes),
         };
