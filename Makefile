@@ -26,8 +26,8 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 help:
 	@echo "make setup   say what this machine lacks, and install the Python tools into $(VENV)"
 	@echo "make demo    run the main job on real flights: write, compact on Spark executors, check every row"
-	@echo "make quick   after every save: format, lint, types, unit tests, a slice of the rest (90 s when warm)"
-	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes)"
+	@echo "make quick   after every save: format, lint, types, unit tests, a slice of the rest (minutes)"
+	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (half an hour and more)"
 	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
 	@echo "make fuzz    broken bytes for every decoder (hours)"
 	@echo "make servers fetch Azurite, with npm: its tests run with the others then"

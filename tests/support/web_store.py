@@ -1,5 +1,6 @@
 """What servers of the tests that stand for object stores have in common: objects in memory, requests remembered, one at a time."""
 
+import abc
 import datetime as dt
 import http.server
 import re
@@ -47,7 +48,7 @@ class Store:
         return names[:most], (names[most - 1][0] if len(names) > most else "")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(http.server.BaseHTTPRequestHandler, abc.ABC):
     """Requests, one after the other: a method of the same name, in small letters, answers."""
 
     protocol_version = "HTTP/1.1"
@@ -77,8 +78,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _do
 
+    @abc.abstractmethod
     def serve(self, path):
-        raise NotImplementedError
+        """Answers the request for a path."""
 
     def answer(self, status, body=b"", **headers):
         headers = {name if "-" in name else name.replace("_", "-"): value for name, value in headers.items()}
