@@ -84,7 +84,8 @@ test-python: dev
 # tests draw: `make stress SEED=8`, otherwise something new each time.
 stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
-		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py
+		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py tests/spark/test_pipeline.py \
+		tests/interop/test_cross_partition_java.py
 	$(KEEPING) SILTSTONE_INTERLEAVING_TABLES_OF=64 $(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 	SILTSTONE_INTERLEAVING_TABLES=$(TABLES) $(BIN)/python -m pytest -s tests/property/test_interleavings_java.py
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture

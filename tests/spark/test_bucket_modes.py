@@ -1,4 +1,4 @@
-"""Each bucket mode on Spark, classic and Connect: write twice, compact, read; a killed Python worker loses and doubles nothing."""
+"""Each bucket mode on Spark, classic and Connect: write twice, compact, read; killed Python workers lose and double nothing."""
 
 import os
 import pathlib
@@ -7,18 +7,17 @@ import sys
 
 import bucket_modes
 import pytest
+import spark_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.mark.parametrize("mode", bucket_modes.MODES)
-def test_a_table_lives_through_killed_workers(spark, tmp_path, mode):
-    bucket_modes.live(spark, tmp_path, mode)
-
-
 @pytest.mark.timeout(1200)
-def test_over_connect_as_well(tmp_path):
-    command = [sys.executable, str(pathlib.Path(bucket_modes.__file__)), str(tmp_path)]
+@pytest.mark.parametrize("master", ["local[2,4]", "connect"])
+def test_a_table_lives_through_killed_workers(tmp_path, master):
+    """Those that read, write, and give keys their buckets; Spark tries their tasks again."""
+    spark_session.require()
+    command = [sys.executable, str(pathlib.Path(bucket_modes.__file__)), str(tmp_path), master]
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,

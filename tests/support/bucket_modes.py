@@ -1,14 +1,17 @@
 """What Spark does with a table of each bucket mode, in a classic session and over Connect: write twice, compact, read, and survive
-a Python worker that is killed.
+Python workers that are killed.
 
-``python bucket_modes.py FOLDER`` runs all of it over Connect, in a process of its own: a classic session may not be there.
+``python bucket_modes.py FOLDER MASTER`` runs all of it in a process of its own, whose Spark tries tasks again: those of tests do not,
+and where one session is there, the other kind may not be. MASTER is ``local[2,4]`` for a classic session, ``connect`` for the other one.
 """
 
+import contextlib
 import pathlib
 import sys
 
 import siltstone as st
 from siltstone import spark as ss
+from siltstone.spark import assigning, writing
 
 #: Primary key and options by mode.
 MODES = {
@@ -54,6 +57,35 @@ def dying(df, marker):
     return df.mapInArrow(once, SCHEMA)
 
 
+@contextlib.contextmanager
+def killed_at_its_end(module, task, marker):
+    """A task of ours whose first worker is killed when all is done, but nothing of it was handed on."""
+    original = getattr(module, task)
+
+    def run(*arguments):
+        import os
+        import pathlib
+        import signal
+
+        results = list(original(*arguments))
+        if not pathlib.Path(marker).exists():
+            pathlib.Path(marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from results
+
+    setattr(module, task, run)
+    try:
+        yield
+    finally:
+        setattr(module, task, original)
+
+
+#: The tasks that write files and that give keys their buckets.
+TASKS = {mode: [(writing, "_write_task")] for mode in MODES} | {
+    "dynamic": [(assigning, "_assign"), (assigning, "_write")]
+}
+
+
 def live(spark, folder, mode):
     """A table's life; what it should have, it has."""
     t = made(folder, mode)
@@ -61,15 +93,12 @@ def live(spark, folder, mode):
     write = "append" if mode == "unaware" else "upsert"
     ss.write(frame(spark, range(100), 1), t, mode=write)
     ss.write(frame(spark, range(50, 150), 2), t, mode=write)
-    before = t.snapshot().id
-    marker = pathlib.Path(folder, f"{mode}-killed")
-    df = frame(spark, range(100, 200), 3)
-    try:
-        ss.write(dying(df, str(marker)), t, mode=write)
-    except Exception as e:  # Spark's own, which differ between its versions
-        assert t.snapshot().id == before, e
-        ss.write(df, t, mode=write)
-    assert marker.exists()
+    markers = [pathlib.Path(folder, f"{mode}-{task}") for task in ("read", *[name for _, name in TASKS[mode]])]
+    with contextlib.ExitStack() as killing:
+        for (module, task), marker in zip(TASKS[mode], markers[1:], strict=True):
+            killing.enter_context(killed_at_its_end(module, task, str(marker)))
+        ss.write(dying(frame(spark, range(100, 200), 3), str(markers[0])), t, mode=write)
+    assert [marker.name for marker in markers if not marker.exists()] == []
     ss.compact(spark, t, full=True)
     # append tables keep all rows
     counts = {i: 1 + (50 <= i < 100) + (100 <= i < 150) if mode == "unaware" else 1 for i in range(200)}
@@ -79,13 +108,15 @@ def live(spark, folder, mode):
     assert {r["id"]: max(o["v"] for o in found if o["id"] == r["id"]) for r in found} == newest
     assert all(r["p"] == f"d{r['id'] % 2}" for r in found)
     assert t.maintenance.fsck(deep=True).problems == []
+    assert t.maintenance.remove_orphan_files(older_than="0s").deleted_files  # of the writer that was killed
+    assert t.maintenance.fsck(deep=True).problems == []
 
 
-def main(folder):
-    """Over Connect."""
+def main(folder, master):
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
+    spark = (builder.remote("local[2,4]") if master == "connect" else builder.master(master)).getOrCreate()
     try:
         for mode in MODES:
             live(spark, folder, mode)
@@ -96,4 +127,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

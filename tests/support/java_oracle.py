@@ -13,6 +13,9 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "oracle"))
 import java_paimon
 
+#: Tests ask for little at a time: the quick compiler alone costs less than what the thorough one would gain.
+OF_TESTS = ("-Xmx2g", "-XX:TieredStopAtLevel=1")
+
 
 def require():
     """Skip the test, or fail it, where real Java Paimon cannot run."""
@@ -24,7 +27,7 @@ def require():
 
 
 @contextlib.contextmanager
-def open_oracle(release=java_paimon.DEFAULT_RELEASE, java_options=("-Xmx2g",), more_jars=()):
+def open_oracle(release=java_paimon.DEFAULT_RELEASE, java_options=OF_TESTS, more_jars=()):
     require()
     with java_paimon.Oracle(release, java_options, more_jars) as opened:
         yield opened

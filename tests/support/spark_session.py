@@ -7,11 +7,16 @@ import sys
 import pytest
 
 
-def local_session(folder):
+def require():
+    """Skip the test, or fail it, where there is no Java for Spark."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         if os.environ.get("CI") == "true":
             pytest.fail("CI must run the Spark tests, but there is no Java")
         pytest.skip("Spark needs Java 17")
+
+
+def local_session(folder):
+    require()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

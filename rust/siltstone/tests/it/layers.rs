@@ -21,6 +21,10 @@ fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
+fn binding() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../siltstone-py/src")
+}
+
 /// Groups of modules in the order of `lib.rs`.
 fn order() -> Vec<BTreeSet<String>> {
     let text = fs::read_to_string(src().join("lib.rs")).expect("lib.rs");
@@ -78,10 +82,17 @@ fn no_folders_beside_each_other_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "circles of folders:\n{found:#?}");
 }
 
+/// The binding crate has one file a noun and no order of them.
+#[test]
+fn no_files_of_the_binding_use_each_other_in_a_circle() {
+    let found = Crate::read(&binding()).circles(|_, _| true);
+    assert!(found.is_empty(), "circles of files:\n{found:#?}");
+}
+
 #[test]
 fn no_path_is_hidden_from_these_rules() {
-    let sources = Crate::read(&src()).sources;
-    let hidden: Vec<_> = sources.iter().filter(|source| !source.hidden.is_empty()).collect();
+    let sources = [src(), binding()].into_iter().flat_map(|folder| Crate::read(&folder).sources);
+    let hidden: Vec<_> = sources.filter(|source| !source.hidden.is_empty()).collect();
     let named: Vec<_> = hidden.iter().map(|source| (&source.path, &source.hidden)).collect();
     assert!(named.is_empty(), "paths that nobody can follow:\n{named:#?}");
 }
