@@ -73,10 +73,10 @@ def test_random_schedules_give_the_same_rows(make, oracle, case, seed):
             we_write(both, rows)
         else:
             java_writes(oracle, both, rows)
-        if turn in (2, 4):
+        if turn in (1, 3):  # Java's compaction leaves vectors of files that have gone; its next write removes them
             ours.compact(full=True)
             oracle.call("compact", java.location, "--full")
-            if turn == 2:
+            if turn == 1:
                 both.compact(full=True)
             else:
                 oracle.call("compact", both.location, "--full")
@@ -85,7 +85,7 @@ def test_random_schedules_give_the_same_rows(make, oracle, case, seed):
             assert sorted(map(str, oracle.call("read", t.location))) == expected, turn
             assert sorted(map(str, t.scan().to_arrow().to_pylist())) == expected, turn
     for t in ours, java, both:
-        assert not oracle.call("fsck", t.location, check=False)[0]["problems"]
+        assert not oracle.call("fsck", t.location, check=False)[0]["problems"], t.name
         assert t.maintenance.fsck(deep=True).problems == []
         assert t.inspect("table_indexes", filter="index_type = 'HASH'").to_arrow().num_rows == 0
 

@@ -232,3 +232,75 @@ def test_java_goes_on_where_we_stopped_and_we_where_java_did(oracle, cat):
     for key in ("schemas", "partition-specs", "last-column-id", "last-partition-id", "sort-orders", "refs"):
         assert one[key] == other[key], key
     assert len(one["snapshots"]) == len(other["snapshots"]) == 3
+
+
+def test_a_fast_forward_is_another_history_whichever_was_committed_first(cat):
+    """The time alone once decided: rows of the main that was put away stayed, those of the branch never came."""
+    t = cat.create_table("db.t", {"id": "INT"}, options=ICEBERG)
+    t.append([{"id": 0}])
+    t.tags.create("base")
+    t.branches.create("dev", tag="base")
+    st.open_table(t.location, branch="dev").append([{"id": 50}])
+    t.append([{"id": 1}])
+    t.branches.fast_forward("dev")
+    for i in (100, 101):
+        st.open_table(t.location).append([{"id": i}])
+        assert [r["id"] for r in same(st.open_table(t.location))] == [0, 50, *range(100, i + 1)]
+
+
+def test_a_writer_that_was_held_up_describes_the_version_that_there_is(cat):
+    """Its own was rolled back meanwhile, and another one has its id; both write ``v2.metadata.json``."""
+    t = cat.create_table("db.t", {"id": "INT"}, options={**ICEBERG, "bucket": "-1"})
+    t.append([{"id": 0}])
+    folder = pathlib.Path(t.location) / "metadata"
+    t.append([{"id": 10}])
+    late = {path.name: path.read_bytes() for path in folder.iterdir()}
+    t.rollback(version=1)
+    st.open_table(t.location).append([{"id": 20}])
+    # as the writer of 10 would have left it
+    for name, content in late.items():
+        (folder / name).write_bytes(content)
+    st.open_table(t.location).append([{"id": 30}])
+    assert [r["id"] for r in same(st.open_table(t.location))] == [0, 20, 30]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.truncate(),
+        lambda t: t.truncate({"p": "a"}),
+        lambda t: t.drop_partitions({"p": "a"}),
+        lambda t: t.delete("p = 'a'"),
+        lambda t: t.maintenance.expire_partitions(expiration_time="1 d", timestamp_formatter="yyyy-MM-dd"),
+        lambda t: t.maintenance.analyze(),
+        lambda t: t.maintenance.compact_manifests(),
+    ],
+    ids=["truncate", "truncate partition", "drop", "delete", "expire", "analyze", "manifests"],
+)
+def test_whatever_makes_a_snapshot_describes_it(cat, change):
+    t = cat.create_table("db.t", {"id": "INT", "p": "STRING"}, partition_by="p", options=ICEBERG)
+    t.append([{"id": i, "p": p} for i, p in enumerate(("a", "b", "c", "2001-01-01"))])
+    t.truncate({"p": "c"})
+    before = t.snapshot().id
+    change(t)
+    t = st.open_table(t.location)
+    assert t.snapshot().id > before
+    same(t)
+
+
+@pytest.mark.parametrize("name", ["snapshot/snapshot-1", "schema/schema-0", "data", "metadata/version-hint.text"])
+def test_what_metadata_names_is_deleted_only_where_it_is_a_list_of_manifests(cat, name):
+    """Metadata that somebody has changed once made a commit delete data files, snapshots and schemas."""
+    t = cat.create_table("db.t", {"id": "INT"}, options=ICEBERG)
+    for i in range(3):
+        t.append([{"id": i}])
+    if name == "data":
+        name = t.inspect("files").to_arrow().column("file_path").to_pylist()[0].removeprefix(t.location + "/")
+    path = pathlib.Path(t.location, name)
+    assert path.is_file()
+    changed = json.loads(metadata(t).read_text())
+    changed["snapshots"].insert(0, {**changed["snapshots"][0], "snapshot-id": 777, "manifest-list": str(path)})
+    metadata(t).write_text(json.dumps(changed))
+    t.append([{"id": 3}])
+    assert path.is_file()
+    assert [r["id"] for r in same(t)] == [0, 1, 2, 3]

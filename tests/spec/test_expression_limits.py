@@ -98,9 +98,12 @@ def test_a_long_condition_is_answered_by_ctrl_c_or_done(table):
         [sys.executable, "-c", textwrap.dedent(script)],
         stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    assert process.stdout.readline() == "go\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=120)[0] == "stopped\n"
+    try:
+        assert process.stdout.readline() == "go\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=120)[0] == "stopped\n"
+    finally:
+        process.kill()
     assert st.open_table(table.location).scan().count() == 1
 
 

@@ -1,6 +1,7 @@
 """How requests to a REST catalog say who asks: the vectors of Java's and pypaimon's tests, and what a server gets to see."""
 
 import datetime as dt
+import gzip
 import json
 import time
 
@@ -148,6 +149,13 @@ def test_requests_are_sent_again_where_that_is_safe(recorded):
         ((500, {}, {"message": "broken", "code": 500}), e.StorageError, "broken"),
         ((501, {}, {"message": "no lists", "code": 501}), e.UnsupportedFeature, "no lists"),
         ((200, {}, b"<html>"), e.StorageError, "JSON object"),
+        ((200, {}, b'{"databases": ["\\ud800"]}'), e.StorageError, "JSON object"),
+        ((200, {}, b"[" * 200_000), e.StorageError, "JSON object"),
+        (
+            (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (65 << 20) + b"{}", 1)),
+            e.StorageError,
+            "JSON object",
+        ),
         ((302, {"Location": "http://elsewhere.invalid/"}, b""), e.InvalidArgument, "302"),
     ],
 )

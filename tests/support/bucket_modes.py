@@ -108,7 +108,9 @@ def live(spark, folder, mode):
     assert {r["id"]: max(o["v"] for o in found if o["id"] == r["id"]) for r in found} == newest
     assert all(r["p"] == f"d{r['id'] % 2}" for r in found)
     assert t.maintenance.fsck(deep=True).problems == []
-    assert t.maintenance.remove_orphan_files(older_than="0s").deleted_files  # of the writer that was killed
+    assert t.maintenance.remove_orphan_files(
+        older_than="0s", dry_run=False
+    ).deleted_files  # of the writer that was killed
     assert t.maintenance.fsck(deep=True).problems == []
 
 

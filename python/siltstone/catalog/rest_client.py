@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import importlib
 import json
@@ -43,7 +44,9 @@ _HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
     501: (UnsupportedFeature, "", None),
 }
 #: An answer that is larger is none.
-_MOST_BYTES = 256 * 1024 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
+#: So much is taken at once: what it unpacks to is in memory, too.
+_PIECE_BYTES = 16 * 1024
 
 
 class Refusal(Exception):
@@ -134,7 +137,7 @@ class Client:
     def _ask(self, request: Request) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):
             try:
-                response = self._send(request)
+                response, data = self._send(request)
             except self._http.exceptions.HTTPError as e:
                 is_hopeless = self._was_not_sent(e) or isinstance(e, self._http.exceptions.SSLError)
                 if not left or is_hopeless or request.method not in _REPEATABLE:
@@ -142,11 +145,11 @@ class Client:
                 _pause(left, None)
                 continue
             if response.status not in _LATER or not left:
-                return self._answer(response)
+                return self._answer(response, data)
             _pause(left, response.headers.get("Retry-After"))
         raise AssertionError
 
-    def _send(self, request: Request) -> BaseHTTPResponse:
+    def _send(self, request: Request) -> tuple[BaseHTTPResponse, bytes | None]:
         url = self._uri + request.path
         if request.parameters:
             url += "?" + urllib.parse.urlencode(request.parameters)
@@ -155,9 +158,17 @@ class Client:
             headers.setdefault("Content-Type", "application/json")
         timeout = self._http.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
         body = request.body.encode() or None
-        return self._pool().urlopen(
-            request.method, url, body=body, headers=headers, retries=False, redirect=False, timeout=timeout
+        response = self._pool().urlopen(
+            request.method,
+            url,
+            body=body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            timeout=timeout,
+            preload_content=False,
         )
+        return response, _content(response)
 
     def _pool(self) -> PoolManager:
         process = os.getpid()
@@ -179,13 +190,15 @@ class Client:
         )
         raise (unchanged(failed) if self._was_not_sent(error) else failed) from None
 
-    def _answer(self, response: BaseHTTPResponse) -> dict[str, Any]:
-        data = response.data
+    def _answer(self, response: BaseHTTPResponse, data: bytes | None) -> dict[str, Any]:
         parsed: Any = None
-        if len(data) <= _MOST_BYTES:
+        if data is not None:
             try:
                 parsed = json.loads(data) if data else {}
-            except ValueError:
+                if b"\\u" in data:
+                    # half a surrogate pair is no text: it can be neither sent nor shown
+                    json.dumps(parsed, ensure_ascii=False).encode()
+            except (ValueError, RecursionError):
                 parsed = None
         if 200 <= response.status < 300:  # noqa: PLR2004  # successes
             if isinstance(parsed, dict):
@@ -194,12 +207,24 @@ class Client:
                 f"{self.server} did not answer with a JSON object",
                 hint="check that the catalog option 'uri' is the URL of a REST catalog",
             )
-        said = parsed if isinstance(parsed, dict) else {"message": data[:200].decode(errors="replace")}
+        said = parsed if isinstance(parsed, dict) else {"message": (data or b"")[:200].decode(errors="replace")}
         kind, name = str(said.get("resourceType") or ""), str(said.get("resourceName") or "")
         code = said.get("code")
         status = code if isinstance(code, int) else response.status
         about = f"{kind.lower()} '{name}', {status}" if kind else f"{response.reason} ({status})"
         raise Refusal(status, kind, name, str(said.get("message") or about))
+
+
+def _content(response: BaseHTTPResponse) -> bytes | None:
+    """The unpacked content; None where there is too much of it, which is not read to its end."""
+    content = bytearray()
+    for piece in response.stream(_PIECE_BYTES):
+        content += piece
+        if len(content) > _MOST_BYTES:
+            response.close()
+            return None
+    response.release_conn()
+    return bytes(content)
 
 
 def _pause(left: int, asked: str | None) -> None:
@@ -208,7 +233,8 @@ def _pause(left: int, asked: str | None) -> None:
     if asked is not None and asked.isdecimal():
         seconds = float(asked)
     elif asked is not None and (date := email.utils.parsedate_tz(asked)) is not None:
-        seconds = max(email.utils.mktime_tz(date) - time.time(), 0.0)
+        with contextlib.suppress(ValueError, OverflowError):  # no time that there is
+            seconds = max(email.utils.mktime_tz(date) - time.time(), 0.0)
     time.sleep(min(seconds, _LONGEST_PAUSE))
 
 

@@ -77,7 +77,7 @@ impl Table {
         }
         if new_option {
             self.change_option(buckets)?;
-            plan = self.plan_rescale(buckets, condition.as_ref())?;
+            plan = self.plan_rescale(buckets, condition.as_ref()).map_err(|e| explained(e, true, buckets))?;
         }
         let whole = option > 0 && condition.is_none();
         let mut tries = 1;
@@ -95,10 +95,10 @@ impl Table {
                         break;
                     }
                 }
-                Err(error) => return Err(explained(error, new_option)),
+                Err(error) => return Err(explained(error, new_option, buckets)),
             }
             tries += 1;
-            plan = self.plan_rescale(buckets, condition.as_ref())?;
+            plan = self.plan_rescale(buckets, condition.as_ref()).map_err(|e| explained(e, new_option, buckets))?;
         }
         self.check_option(whole, buckets)?;
         notes.append(&mut report.notes);
@@ -219,12 +219,17 @@ impl CommitReport {
 }
 
 /// Says how things stand where the option has been changed already.
-fn explained(error: Error, new_option: bool) -> Error {
-    if new_option && error.kind() == ErrorKind::CommitConflict {
-        return error
-            .hint("the option 'bucket' has its new value, the rows are where they were: run t.rescale() again");
+fn explained(error: Error, new_option: bool, buckets: i32) -> Error {
+    if !new_option {
+        return error;
     }
-    error
+    let hint = format!("run t.rescale({buckets}) again: until then no rows can be written");
+    if error.kind() == ErrorKind::CommitConflict {
+        return error.hint(format!("the option 'bucket' has its new value, the rows are where they were: {hint}"));
+    }
+    let then = if error.kind() == ErrorKind::Cancelled { "the rescale was stopped" } else { "a call failed" };
+    let text = format!("the option 'bucket' has its new value {buckets}, the rows may be where they were; then {then}");
+    Error::new(error.kind(), text).caused_by(error).hint(hint)
 }
 
 /// The version that is read has gone: others have committed, and it has expired.

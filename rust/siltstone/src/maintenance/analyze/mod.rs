@@ -15,6 +15,7 @@ use crate::{
     commit::TableCommit,
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    maintenance::iceberg,
     path::MetaNames,
     read::read_splits,
     row::datums_from_array,
@@ -38,7 +39,9 @@ pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
     if let (true, Some((directory, _))) = (ctx.options.sync, path.rsplit_once('/')) {
         ctx.fs.sync_dir(directory)?;
     }
-    TableCommit::with_new_user(ctx).commit_statistics(&name)
+    let snapshot = TableCommit::with_new_user(ctx).commit_statistics(&name)?;
+    iceberg::after_commit(ctx, snapshot.as_slice());
+    Ok(snapshot)
 }
 
 /// The content of the statistics file.

@@ -1,6 +1,6 @@
 //! The committer of a table: it commits, and then does what the table's options ask for.
 
-use std::ops::Deref;
+use std::{collections::HashSet, ops::Deref};
 
 use super::{Committed, after_commit};
 use crate::{
@@ -9,6 +9,8 @@ use crate::{
     env::ClockRef,
     io::TableContext,
     maintenance::iceberg,
+    scan::PartitionSpec,
+    snapshot::Snapshot,
 };
 
 /// A [`TableCommit`] that what is automatic follows; all that it does not do itself is the commit's.
@@ -44,13 +46,32 @@ impl Committer {
         self.0.overwrite(target, committable).map(|outcome| self.maintained(outcome, batch))
     }
 
-    fn maintained(&self, mut outcome: CommitOutcome, batch: bool) -> CommitOutcome {
+    /// [`TableCommit::truncate`]; then Iceberg metadata. As in Java neither tags nor expiry follow.
+    pub fn truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<CommitOutcome> {
+        self.0.truncate(partitions).map(|outcome| self.described(outcome))
+    }
+
+    /// [`TableCommit::drop_partitions`]; then as [`Committer::truncate`].
+    pub fn drop_partitions(&self, partitions: HashSet<Vec<u8>>) -> Result<CommitOutcome> {
+        self.0.drop_partitions(partitions).map(|outcome| self.described(outcome))
+    }
+
+    /// [`TableCommit::compact_manifests`]; then as [`Committer::truncate`], but a failure is only logged.
+    pub fn compact_manifests(&self) -> Result<Option<Snapshot>> {
+        let snapshot = self.0.compact_manifests()?;
+        iceberg::after_commit(self.0.context(), snapshot.as_slice());
+        Ok(snapshot)
+    }
+
+    fn described(&self, mut outcome: CommitOutcome) -> CommitOutcome {
+        outcome.notes.extend(iceberg::after_commit(self.0.context(), &outcome.snapshots));
+        outcome
+    }
+
+    fn maintained(&self, outcome: CommitOutcome, batch: bool) -> CommitOutcome {
         let snapshot = outcome.snapshots.iter().map(|snapshot| snapshot.id).max();
         let committed = Committed { snapshot, batch, now: self.0.now_millis() };
-        if let Err(error) = iceberg::publish(self.0.context(), &outcome.snapshots) {
-            tracing::warn!(%error, "Iceberg metadata after a commit failed");
-            outcome.notes.push(format!("the commit is done, its Iceberg metadata failed: {error}"));
-        }
+        let mut outcome = self.described(outcome);
         outcome.notes.extend(after_commit(self.0.context(), committed));
         outcome
     }

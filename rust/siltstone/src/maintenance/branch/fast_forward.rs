@@ -319,6 +319,10 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     if !changelogs.is_empty() {
         directories.push(format!("{}/changelog", main.location));
     }
+    if !gone.is_empty() || !parted.is_empty() {
+        // from the record on main is at this version; another program believes the hint, and it must not name what goes
+        plan.steps.push(CleanupStep::Change(Change::Latest { root: main.location.clone(), id: stands }));
+    }
     plan.delete_in_order(changelogs.into_iter().map(|path| file(path, FileKind::LongLivedChangelog)).collect());
     plan.delete_in_order(all_gone.map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());

@@ -15,6 +15,7 @@ use crate::{
     commit::TableCommit,
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    maintenance::iceberg,
     manifest::ManifestEntry,
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},
@@ -116,7 +117,8 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     for partitions in old.chunks(batch) {
         let keys: Vec<&Vec<u8>> = partitions.iter().map(|(key, _)| key).collect();
         let outcome = drop_them(ctx, expiry, now, keys.iter().map(|key| (*key).clone()).collect());
-        let Dropped { snapshots, partitions: gone } = with_effect(outcome, || already(ctx, &made, &dropped))?;
+        let Dropped { snapshots, partitions: gone, note } = with_effect(outcome, || already(ctx, &made, &dropped))?;
+        plan.notes.extend(note);
         match gone {
             Ok(gone) => dropped.extend(keys.into_iter().filter(|key| gone.contains(*key))),
             Err(error) => plan
@@ -146,6 +148,7 @@ struct Dropped {
     snapshots: Vec<i64>,
     /// An error when it cannot be read any more.
     partitions: Result<HashSet<Vec<u8>>>,
+    note: Option<String>,
 }
 
 fn drop_them(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, keys: HashSet<Vec<u8>>) -> Result<Dropped> {
@@ -159,7 +162,8 @@ fn drop_them(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, keys: HashS
         }
         PartitionExpireStrategy::UpdateTime => commit.drop_idle_partitions(keys, limit(expiry, now))?,
     };
-    Ok(Dropped { snapshots: outcome.snapshots.iter().map(|snapshot| snapshot.id).collect(), partitions })
+    let note = iceberg::after_commit(ctx, &outcome.snapshots);
+    Ok(Dropped { snapshots: outcome.snapshots.iter().map(|snapshot| snapshot.id).collect(), partitions, note })
 }
 
 /// What is older is old (local wall clock, epoch milliseconds).

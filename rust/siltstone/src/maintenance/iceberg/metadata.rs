@@ -52,6 +52,9 @@ pub(super) struct Version {
     schema_id: i64,
 }
 
+/// In the summary of a version that we have written: the name of its snapshot's delta manifest list, which no other snapshot has.
+const DELTA_LIST: &str = "siltstone.delta-manifest-list";
+
 impl Metadata {
     /// From its file; `None`: it says nothing, and the next one begins anew.
     pub(super) fn read(ctx: &TableContext, path: &str) -> Result<Option<Self>> {
@@ -64,14 +67,24 @@ impl Metadata {
         Ok(read.filter(|read| read.location == ctx.location))
     }
 
-    /// Whether it is of this very snapshot, and not of one that had its id before a rollback.
+    /// Whether it is of this very snapshot, and not of one that had its id before a rollback or a fast-forward. Of what Java has
+    /// written only the time can tell: what is older than the snapshot is of another one.
     pub(super) fn is_of(&self, snapshot: &Snapshot, schema: &TableSchema) -> bool {
-        let newest = self.snapshots.last();
-        // Java's has the time when it was written; what was written before the snapshot is of another one
-        let is_newest = |v: &Version| v.snapshot_id == snapshot.id && v.timestamp_ms >= snapshot.time_millis;
+        let is_newest = |newest: &Version| {
+            let of_this = match newest.delta_list() {
+                Some(list) => list == snapshot.delta_manifest_list,
+                None => newest.timestamp_ms >= snapshot.time_millis,
+            };
+            newest.snapshot_id == snapshot.id && of_this
+        };
         self.current_snapshot_id == snapshot.id
-            && newest.is_some_and(is_newest)
+            && self.snapshots.last().is_some_and(is_newest)
             && self.partition_specs == partition_specs(schema)
+    }
+
+    /// Whether its newest version says which snapshot it is of. The manifests of one that does not are not gone on with.
+    pub(super) fn names_its_snapshot(&self) -> bool {
+        self.snapshots.last().is_some_and(|newest| newest.delta_list().is_some())
     }
 
     /// The version behind `base`, or the only one. `kept` says which older snapshots are still there.
@@ -91,7 +104,10 @@ impl Metadata {
             snapshot_id: snapshot.id,
             parent_snapshot_id,
             timestamp_ms: snapshot.time_millis,
-            summary: json!({ "operation": if replaces { "overwrite" } else { "append" } }),
+            summary: json!({
+                "operation": if replaces { "overwrite" } else { "append" },
+                DELTA_LIST: snapshot.delta_manifest_list,
+            }),
             manifest_list,
             schema_id: schema.id,
         });
@@ -130,6 +146,12 @@ impl Metadata {
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
             .map_err(|e| Error::new(ErrorKind::Internal, "Iceberg metadata is no JSON").caused_by(e))
+    }
+}
+
+impl Version {
+    fn delta_list(&self) -> Option<&str> {
+        self.summary.get(DELTA_LIST)?.as_str()
     }
 }
 

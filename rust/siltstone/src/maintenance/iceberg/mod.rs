@@ -8,7 +8,7 @@
 //!
 //! A commit that only adds files puts a manifest behind those of the snapshot before; any other one lists all files anew. Of
 //! a table with a primary key the files of the highest level count, which hold each key once. What is missing or of another
-//! history (a process died, a rollback) is written anew with the next commit. Source: `IcebergCommitCallback`.
+//! history (a process died, a rollback, a fast-forward), or does not say of which, is written anew with the next commit. Source: `IcebergCommitCallback`.
 
 mod list;
 mod manifest;
@@ -24,7 +24,7 @@ use metadata::Metadata;
 use crate::{
     cancel,
     env::new_uuid,
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     format::avro::Compression,
     fs::NUMBER_BYTES,
     io::TableContext,
@@ -40,12 +40,36 @@ const MOST_MANIFESTS: usize = 50;
 /// Files of a manifest.
 const FILES_OF_MANIFEST: usize = 20_000;
 
-/// Writes the metadata of snapshots that were just committed, in their order, where the options ask for it.
-pub(super) fn publish(ctx: &TableContext, snapshots: &[Snapshot]) -> Result<()> {
+/// Writes the metadata of snapshots that were just committed, where the options ask for it; a note when it cannot be done.
+pub(super) fn after_commit(ctx: &TableContext, snapshots: &[Snapshot]) -> Option<String> {
+    let error = publish(ctx, snapshots).err()?;
+    tracing::warn!(%error, table = ctx.name, "Iceberg metadata after a commit failed");
+    Some(format!("the commit is done, its Iceberg metadata failed: {error}"))
+}
+
+/// In their order.
+fn publish(ctx: &TableContext, snapshots: &[Snapshot]) -> Result<()> {
     if !ctx.options.writes_iceberg() || ctx.branch != "main" {
         return Ok(());
     }
-    snapshots.iter().try_for_each(|snapshot| Publication::new(ctx, snapshot)?.run())
+    snapshots.iter().try_for_each(|snapshot| publish_version(ctx, snapshot.id))
+}
+
+/// How often what was written is of another snapshot afterwards.
+const ROUNDS: usize = 10;
+
+/// Of the version that has this id, whichever it is: a writer that was held up finds that its own was rolled back, and its id
+/// given to another one. So it looks again when all is written; what an older writer has overwritten is put right by that one.
+fn publish_version(ctx: &TableContext, id: i64) -> Result<()> {
+    let there = || Ok::<_, Error>(ctx.snapshots().existing([id])?.pop());
+    let mut version = there()?;
+    for _ in 0..ROUNDS {
+        let Some(snapshot) = version else { return Ok(()) };
+        Publication::new(ctx, &snapshot)?.run()?;
+        version = there()?.filter(|now| !now.is_same_version(&snapshot));
+    }
+    Err(Error::new(ErrorKind::CommitConflict, format!("snapshot {id} was rolled back again and again meanwhile"))
+        .with("table", &ctx.name))
 }
 
 /// One version being written.
@@ -81,7 +105,8 @@ impl<'a> Publication<'a> {
     fn run(&self) -> Result<()> {
         let base = self.base()?;
         let changes = self.changes()?;
-        let before = base.as_ref().map(|base| self.manifests(base)).transpose()?.flatten();
+        let known = base.as_ref().filter(|base| base.names_its_snapshot());
+        let before = known.map(|base| self.manifests(base)).transpose()?.flatten();
         let before = before.filter(|before| !changes.replaces && before.len() < MOST_MANIFESTS);
         let manifests = match before {
             Some(mut manifests) => {
@@ -148,9 +173,24 @@ impl<'a> Publication<'a> {
         self.listed(&version.manifest_list)
     }
 
+    /// What others have put into metadata is no path of ours, to read or to delete, unless it is a plain name of that kind.
+    fn is_list(&self, path: &str) -> bool {
+        self.name_of(path).is_some_and(|name| name.starts_with("snap-"))
+    }
+
+    fn is_manifest(&self, path: &str) -> bool {
+        let number = self.name_of(path).and_then(|name| name.rsplit_once("-m")).map(|(_, number)| number);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
+    /// The name of a file `<name>.avro` that lies beside the metadata.
+    fn name_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let name = path.strip_prefix(self.directory.as_str())?.strip_prefix('/')?.strip_suffix(".avro")?;
+        (!name.contains(['/', '\\', '\0'])).then_some(name)
+    }
+
     fn listed(&self, path: &str) -> Result<Option<Vec<ManifestFile>>> {
-        // what others have put into the metadata is no path of ours
-        if !path.starts_with(&format!("{}/", self.directory)) {
+        if !self.is_list(path) {
             return Ok(None);
         }
         let read = self.ctx.fs.read(path).and_then(|bytes| list::decode(path, &bytes));
@@ -233,10 +273,11 @@ impl<'a> Publication<'a> {
         for version in &next.snapshots {
             named.extend(self.listed(&version.manifest_list)?.unwrap_or_default().into_iter().map(|m| m.path));
         }
-        for list in gone {
+        for list in gone.into_iter().filter(|list| self.is_list(list)) {
             let unnamed = self.listed(list)?.unwrap_or_default().into_iter().filter(|m| !named.contains(&m.path));
-            let ours = unnamed.filter(|manifest| manifest.path.starts_with(&format!("{}/", self.directory)));
-            ours.map(|manifest| manifest.path)
+            unnamed
+                .map(|manifest| manifest.path)
+                .filter(|path| self.is_manifest(path))
                 .chain([list.to_owned()])
                 .try_for_each(|path| self.ctx.fs.delete(&path))?;
         }

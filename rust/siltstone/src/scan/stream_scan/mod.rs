@@ -191,6 +191,7 @@ impl StreamScan {
                 line::check_follows(&versions, passed)?;
             }
             let Some(snapshot) = found else {
+                Self::check_comes(&versions, id)?;
                 return Ok(StreamStep::Wait);
             };
             if self.is_beyond_watermark(&snapshot) {
@@ -205,6 +206,22 @@ impl StreamScan {
                 return Ok(StreamStep::Rows { snapshot_id: id, plan: Box::new(plan) });
             }
         }
+    }
+
+    /// A snapshot that is none yet may still come, unless there are later ones: a rollback died that took it back, and another
+    /// program, which knows nothing of that, has committed behind it.
+    fn check_comes(versions: &Versions, id: i64) -> Result<()> {
+        let latest = versions.snapshots.latest_id()?;
+        let Some(later) = latest.filter(|latest| *latest > id) else { return Ok(()) };
+        if Self::snapshot(versions, id)?.is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "snapshot {id} was taken back by a rollback, and snapshot {later} of another program is based on it"
+        );
+        Err(Error::new(ErrorKind::CorruptFile, text).with("snapshot", id).hint(format!(
+            "begin again with the rows of snapshot {later}: start=\"full\"; reset the consumer, if there is one"
+        )))
     }
 
     fn pass(&mut self, snapshot: &Snapshot, removals: u64) {

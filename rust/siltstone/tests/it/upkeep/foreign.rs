@@ -8,16 +8,20 @@ use std::sync::{
 use siltstone::{
     Error, ErrorKind, Result,
     commit::Committable,
-    env::ManualClock,
+    env::{ManualClock, SystemClock},
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     maintenance::{automatic::Committer, expire::expire_snapshots, rollback::rollback},
     manifest::ManifestStore,
-    scan::{EntryFilter, VersionSelector, live_entries},
+    scan::{EntryFilter, ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, VersionSelector, live_entries},
     snapshot::{Snapshot, SnapshotManager},
 };
 
-use super::{ROOT, append, busy_table, check_whole, open, table, until, written};
+use super::{
+    ROOT, append, busy_table, check_whole,
+    dies::{dies, versions},
+    open, table, until, written,
+};
 
 fn snapshots(fs: &FileIoRef) -> SnapshotManager {
     SnapshotManager::new(Arc::clone(fs), ROOT)
@@ -290,6 +294,24 @@ fn a_rollback_whose_target_another_program_let_expire_is_called_off_by_the_next_
             break;
         }
     }
+}
+
+/// It waited for 3 without end, though 5 was there, and a consumer would have kept the table from expiring.
+#[test]
+fn a_stream_says_that_others_have_committed_on_what_a_dead_rollback_took_back() {
+    let (io, fs) = versions(4);
+    let recorded = ("overwrite", "/t/snapshot/LATEST");
+    drop(rollback(&dies(&io, recorded, Meanwhile::new()), &VersionSelector::Snapshot(2), false));
+    assert_eq!(snapshots(&fs).ids().unwrap(), [1, 2]);
+    let options = StreamScanOptions { start: Start::Snapshot(2), end: None };
+    let mut stream =
+        StreamScan::new(&open(&fs, "main"), ScanRequest::default(), &options, Arc::new(SystemClock)).unwrap();
+    assert!(matches!(stream.step().unwrap(), StreamStep::Rows { snapshot_id: 2, .. }));
+    assert!(matches!(stream.step().unwrap(), StreamStep::Wait));
+    assert_eq!(others_commit(&fs).id, 5);
+    let error = stream.step().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptFile);
+    assert!(error.message().starts_with("snapshot 3 was taken back by a rollback, and snapshot 5"), "{error}");
 }
 
 #[test]
