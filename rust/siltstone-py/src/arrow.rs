@@ -178,9 +178,3 @@ impl Iterator for Input {
         Some(batch)
     }
 }
-
-/// A lock that a panicking thread held.
-pub(crate) fn poisoned() -> Error {
-    Error::new(ErrorKind::Internal, "an earlier call on this object failed in the middle")
-        .hint("look whether the failed call has taken effect, then make a new one")
-}

@@ -93,3 +93,9 @@ fn class_name(kind: ErrorKind) -> &'static str {
 pub(crate) fn kind_of(class: &str) -> Option<ErrorKind> {
     CLASSES.iter().find(|(_, name)| *name == class).map(|(kind, _)| *kind)
 }
+
+/// A lock that a panicking thread held.
+pub(crate) fn poisoned() -> Error {
+    Error::new(ErrorKind::Internal, "an earlier call on this object failed in the middle")
+        .hint("look whether the failed call has taken effect, then make a new one")
+}

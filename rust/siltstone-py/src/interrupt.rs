@@ -14,10 +14,7 @@ use std::{
 use pyo3::prelude::*;
 use siltstone::{Error, ErrorKind, cancel};
 
-use crate::{
-    arrow::poisoned,
-    error::{CoreError, Result},
-};
+use crate::error::{CoreError, Result, poisoned};
 
 thread_local! {
     /// Calls that this thread is in: more than one when a signal handler calls.

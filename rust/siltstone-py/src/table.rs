@@ -20,9 +20,9 @@ use siltstone::{
 };
 
 use crate::{
-    arrow::{input, poisoned, py_schema},
+    arrow::{input, py_schema},
     changes::Changes,
-    error::{CoreError, Result},
+    error::{CoreError, Result, poisoned},
     inspect::{About, Inspection},
     interrupt::interruptible,
     maintenance::Maintenance,
