@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 from collections import Counter
 
@@ -25,6 +26,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_addoption(parser):
     parser.addoption("--slice", type=int, default=1, metavar="N", help="of a test with many cases run one in N")
+
+
+def pytest_configure():
+    """A shell starts what runs in the background deaf to Ctrl-C, and so would be the processes of tests."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

@@ -126,6 +126,7 @@ def test_the_server_is_asked_for_its_options_first_and_signed_requests_check(rec
 
 def test_requests_are_sent_again_where_that_is_safe(recorded):
     busy, lost = (503, {"Retry-After": "0"}, {"message": "busy"}), (None, {}, None)
+    never = (503, {"Retry-After": "Mon, 01 Jan 99999 00:00:00 GMT"}, {"message": "busy"})
     cat = connect(recorded, lost, busy, ok({"databases": ["a"]}))
     assert cat.databases() == ["a"]
     assert len(recorded.asked) == 4
@@ -138,6 +139,9 @@ def test_requests_are_sent_again_where_that_is_safe(recorded):
     with pytest.raises(e.StorageError, match="busy"):
         cat.create_database("b")
     assert len(recorded.asked) == 10
+    # a server that names no time that there is
+    recorded.answers = [never, ok({"databases": []})]
+    assert cat.databases() == []
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,11 @@ impl TableCommit {
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
             let none = CommitOutcome::default();
-            return Ok(self.commit_compaction(&committable, &compact, none, looked_up_to, since.as_ref()));
+            return match self.commit_compaction(&committable, &compact, none, looked_up_to, since.as_ref()) {
+                // nothing else was to be done
+                CommitOutcome { compaction: CompactionOutcome::Failed(error), .. } => Err(error),
+                outcome => Ok(outcome),
+            };
         }
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
         let request = Request { allow_empty, looked_up_to, ..request(&committable, kind, Source::Files(&append)) };

@@ -100,7 +100,10 @@ impl Table {
             tries += 1;
             plan = self.plan_rescale(buckets, condition.as_ref()).map_err(|e| explained(e, new_option, buckets))?;
         }
-        self.check_option(whole, buckets)?;
+        self.check_option(whole, buckets).map_err(|e| match e.kind() {
+            ErrorKind::CommitConflict => e,
+            _ => explained(e, new_option, buckets),
+        })?;
         notes.append(&mut report.notes);
         Ok(CommitReport { notes, ..report })
     }
@@ -177,7 +180,7 @@ impl Table {
         let change = SchemaChange::SetOption { key: "bucket".to_owned(), value: buckets.to_string() };
         let changed = self.context().schemas.commit_changes_if(&[change], &|_, _| Ok(()));
         changed.map_err(|e| e.with("table", &self.context().name))?;
-        self.reload()
+        self.reload().map_err(|e| explained(e, true, buckets))
     }
 
     fn notes(&self, plan: &RescalePlan, option: i32, new_option: bool, dry_run: bool) -> Result<Vec<String>> {
@@ -223,7 +226,8 @@ fn explained(error: Error, new_option: bool, buckets: i32) -> Error {
     if !new_option {
         return error;
     }
-    let hint = format!("run t.rescale({buckets}) again: until then no rows can be written");
+    let hint =
+        format!("run t.rescale({buckets}) again: where the rows are as they were, no others can be written until then");
     if error.kind() == ErrorKind::CommitConflict {
         return error.hint(format!("the option 'bucket' has its new value, the rows are where they were: {hint}"));
     }

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use siltstone::{
     ErrorKind, Result,
     commit::Committable,
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::{FailWhen, FaultFileIo},
     scan::ScanRequest,
     schema::NewTable,
@@ -122,4 +123,29 @@ fn rows_of_a_failed_commit_are_given_up_by_discard() {
         assert_eq!(rows(&io), before + 1);
     }
     assert!(published.contains(&true) && published.contains(&false), "{published:?}");
+}
+
+/// It was a note of a report without a snapshot, which a job that looks for errors never saw.
+#[test]
+fn a_compaction_alone_whose_commit_fails_is_an_error() {
+    for n in 0..10_000 {
+        let io = made(true);
+        for _ in 0..2 {
+            commit(&mut writer(&io), None).unwrap();
+        }
+        let table = opened(&io);
+        let plan =
+            plan_compaction(table.context(), &CompactRequest { full: true, ..CompactRequest::default() }).unwrap();
+        let run = |task| run_task(table.context(), task, &TaskResources::default()).unwrap();
+        let messages = plan.tasks.iter().map(run).collect();
+        io.fail_after(n, FailWhen::Before);
+        let end = table.committer(None).commit(Committable { messages, ..Committable::default() });
+        io.heal();
+        if let Ok(end) = end {
+            assert_eq!(end.snapshots.len(), 1, "after {n} calls");
+            assert!(n > 5, "{n}");
+            return;
+        }
+        assert_eq!(rows(&io), 2, "after {n} calls");
+    }
 }

@@ -48,6 +48,7 @@ mod forward_dies;
 mod gaps;
 mod half_way;
 mod hints;
+mod iceberg;
 mod lost_tags;
 mod placed;
 mod renewed;

@@ -40,6 +40,7 @@ pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
         ctx.fs.sync_dir(directory)?;
     }
     let snapshot = TableCommit::with_new_user(ctx).commit_statistics(&name)?;
+    // what fails is logged: rows and files are the same, and the next commit describes them
     iceberg::after_commit(ctx, snapshot.as_slice());
     Ok(snapshot)
 }

@@ -56,7 +56,7 @@ impl Committer {
         self.0.drop_partitions(partitions).map(|outcome| self.described(outcome))
     }
 
-    /// [`TableCommit::compact_manifests`]; then as [`Committer::truncate`], but a failure is only logged.
+    /// [`TableCommit::compact_manifests`]; then as [`Committer::truncate`], but a failure is only logged: rows and files are the same.
     pub fn compact_manifests(&self) -> Result<Option<Snapshot>> {
         let snapshot = self.0.compact_manifests()?;
         iceberg::after_commit(self.0.context(), snapshot.as_slice());

@@ -3,7 +3,8 @@
 //! From the branch's earliest snapshot on, main's snapshots, tags and schemas give way to the branch's. What both have
 //! in common stays untouched. The branch keeps everything, so a fast-forward that was cut short is finished by the same
 //! call. For main it is a rollback to the last common version (a removal record, semantics of `rollback`), and then commits
-//! of what the branch has; a writer that commits in between gives way, too.
+//! of what the branch has; a writer that commits in between gives way, too. The LATEST hint goes back before the first snapshot file
+//! goes, as in a rollback: another program believes it.
 //!
 //! Between that record and the branch's last snapshot main is at the common version: what fails there is an error that says so.
 //! What fails later is a note.
@@ -320,7 +321,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         directories.push(format!("{}/changelog", main.location));
     }
     if !gone.is_empty() || !parted.is_empty() {
-        // from the record on main is at this version; another program believes the hint, and it must not name what goes
+        // from the record on main is at this version
         plan.steps.push(CleanupStep::Change(Change::Latest { root: main.location.clone(), id: stands }));
     }
     plan.delete_in_order(changelogs.into_iter().map(|path| file(path, FileKind::LongLivedChangelog)).collect());

@@ -8,7 +8,8 @@
 //!
 //! A commit that only adds files puts a manifest behind those of the snapshot before; any other one lists all files anew. Of
 //! a table with a primary key the files of the highest level count, which hold each key once. What is missing or of another
-//! history (a process died, a rollback, a fast-forward), or does not say of which, is written anew with the next commit. Source: `IcebergCommitCallback`.
+//! history (a process died, a rollback, a fast-forward), or does not say of which, is written anew with the next commit.
+//! Source: `IcebergCommitCallback`.
 
 mod list;
 mod manifest;
@@ -61,12 +62,16 @@ const ROUNDS: usize = 10;
 /// Of the version that has this id, whichever it is: a writer that was held up finds that its own was rolled back, and its id
 /// given to another one. So it looks again when all is written; what an older writer has overwritten is put right by that one.
 fn publish_version(ctx: &TableContext, id: i64) -> Result<()> {
-    let there = || Ok::<_, Error>(ctx.snapshots().existing([id])?.pop());
-    let mut version = there()?;
+    let mut described: Option<Snapshot> = None;
     for _ in 0..ROUNDS {
-        let Some(snapshot) = version else { return Ok(()) };
-        Publication::new(ctx, &snapshot)?.run()?;
-        version = there()?.filter(|now| !now.is_same_version(&snapshot));
+        let version = ctx.snapshots().existing([id])?.pop();
+        // without one there is nothing to describe: it has expired, or was rolled back
+        let Some(version) = version.filter(|now| described.as_ref().is_none_or(|before| !now.is_same_version(before)))
+        else {
+            return Ok(());
+        };
+        Publication::new(ctx, &version)?.run()?;
+        described = Some(version);
     }
     Err(Error::new(ErrorKind::CommitConflict, format!("snapshot {id} was rolled back again and again meanwhile"))
         .with("table", &ctx.name))

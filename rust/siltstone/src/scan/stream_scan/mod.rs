@@ -208,7 +208,7 @@ impl StreamScan {
         }
     }
 
-    /// A snapshot that is none yet may still come, unless there are later ones: a rollback died that took it back, and another
+    /// A snapshot that is none yet may still come, unless there are later ones: a rollback or fast-forward died that took it back, and another
     /// program, which knows nothing of that, has committed behind it.
     fn check_comes(versions: &Versions, id: i64) -> Result<()> {
         let latest = versions.snapshots.latest_id()?;
@@ -217,7 +217,7 @@ impl StreamScan {
             return Ok(());
         }
         let text = format!(
-            "snapshot {id} was taken back by a rollback, and snapshot {later} of another program is based on it"
+            "snapshot {id} was taken back by a rollback or fast-forward, and snapshot {later} of another program is based on it"
         );
         Err(Error::new(ErrorKind::CorruptFile, text).with("snapshot", id).hint(format!(
             "begin again with the rows of snapshot {later}: start=\"full\"; reset the consumer, if there is one"

@@ -1,6 +1,7 @@
 //! Two rescales of a whole table, and writers that were opened before one.
 
 use siltstone::{
+    fs::FailWhen,
     scan::{EntryFilter, live_entries},
     table::RescaleArgs,
 };
@@ -108,5 +109,35 @@ fn nor_one_that_was_dropped_and_none_while_the_table_is_empty() {
         let asked = BTreeMap::from([("bucket".to_owned(), "2".to_owned())]);
         let asked = Table::open_with(Arc::clone(&fs), ROOT, "main", None, asked).unwrap();
         asked.overwrite([Ok(batch(&[(2, 2)]))].into_iter(), &OverwriteTarget::Dynamic).unwrap();
+    }
+}
+
+/// No row could be written then, and the error spoke of a file.
+#[test]
+fn a_rescale_that_fails_says_that_the_option_has_changed() {
+    let (base, fs) = new_table(&["k"], &[BUCKET, ("write-only", "true"), ("commit.max-retries", "1")]);
+    put(&fs, &[(1, 1), (2, 2)]).unwrap();
+    let mut changed = 0;
+    for n in 0..10_000 {
+        let io = base.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let mut opened = table(&fs);
+        io.fail_after(n, FailWhen::Before);
+        let end = opened.rescale(&RescaleArgs { buckets: Some(3), ..RescaleArgs::default() });
+        io.heal();
+        let buckets = open(&fs, ROOT).options.bucket;
+        let Err(error) = end else {
+            assert!(changed > 10, "{changed}");
+            return;
+        };
+        if error.message().contains("schema 1") {
+            // that it is there, or that nobody knows
+            continue;
+        }
+        assert_eq!(error.message().contains("has its new value 3"), buckets == 3, "after {n} calls: {error:?}");
+        if buckets == 3 {
+            changed += 1;
+            assert!(error.hint_text().unwrap().contains("run t.rescale(3) again"), "after {n} calls: {error:?}");
+        }
     }
 }
