@@ -248,22 +248,6 @@ def test_a_fast_forward_is_another_history_whichever_was_committed_first(cat):
         assert [r["id"] for r in same(st.open_table(t.location))] == [0, 50, *range(100, i + 1)]
 
 
-def test_a_writer_that_was_held_up_describes_the_version_that_there_is(cat):
-    """Its own was rolled back meanwhile, and another one has its id; both write ``v2.metadata.json``."""
-    t = cat.create_table("db.t", {"id": "INT"}, options={**ICEBERG, "bucket": "-1"})
-    t.append([{"id": 0}])
-    folder = pathlib.Path(t.location) / "metadata"
-    t.append([{"id": 10}])
-    late = {path.name: path.read_bytes() for path in folder.iterdir()}
-    t.rollback(version=1)
-    st.open_table(t.location).append([{"id": 20}])
-    # as the writer of 10 would have left it
-    for name, content in late.items():
-        (folder / name).write_bytes(content)
-    st.open_table(t.location).append([{"id": 30}])
-    assert [r["id"] for r in same(st.open_table(t.location))] == [0, 20, 30]
-
-
 @pytest.mark.parametrize(
     "change",
     [
