@@ -72,6 +72,21 @@ def test_characters_that_a_terminal_obeys_are_printed_as_escapes(run, args, form
     assert hidden(out.decode()) == []
 
 
+@pytest.mark.parametrize("args", [["count", HOSTILE.replace("\x00", "")], ["create", "k=\u202ev", "--schema", "x"]])
+def test_an_error_about_arguments_repeats_them_as_escapes(run, args):
+    code, _, err = run(*args)
+    assert code != 0
+    assert hidden(err.decode()) == []
+
+
+@pytest.mark.parametrize("command", ["compact", "count", "show", "report"])
+def test_a_name_that_is_no_text_is_wrong_usage(run, command):
+    """A name of bytes that are not UTF-8 ended in a traceback."""
+    code, _, err = run(command, "shop.\udcff")
+    assert code == 2
+    assert "half a character" in err.decode()
+
+
 def test_a_table_shows_a_row_on_its_line_and_json_says_what_is_stored(run):
     text = run("cat", "shop.o", "-s", "id,s")[1].decode()
     assert len(text.splitlines()) == 3

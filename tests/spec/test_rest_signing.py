@@ -124,6 +124,15 @@ def test_the_server_is_asked_for_its_options_first_and_signed_requests_check(rec
     assert headers["Authorization"] == signed["Authorization"]
 
 
+def test_a_list_without_an_end_is_not_followed(recorded):
+    """A server that named the same page again and again was asked for ever."""
+    page = ok({"databases": ["a"], "nextPageToken": "again"})
+    cat = connect(recorded, page, page, page, page)
+    with pytest.raises(e.StorageError, match="list that has no end"):
+        cat.databases()
+    assert len(recorded.asked) == 3
+
+
 def test_requests_are_sent_again_where_that_is_safe(recorded):
     busy, lost = (503, {"Retry-After": "0"}, {"message": "busy"}), (None, {}, None)
     never = (503, {"Retry-After": "Mon, 01 Jan 99999 00:00:00 GMT"}, {"message": "busy"})

@@ -47,6 +47,8 @@ _HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
 _MOST_BYTES = 64 * 1024 * 1024
 #: So much is taken at once: what it unpacks to is in memory, too.
 _PIECE_BYTES = 16 * 1024
+#: A list that is longer has no end.
+_MOST_ELEMENTS = 10_000_000
 
 
 class Refusal(Exception):
@@ -126,13 +128,17 @@ class Client:
     def pages(self, path: str, key: str) -> Iterator[Any]:
         """The elements of a list, page after page."""
         token: str | None = None
+        elements = 0
         while True:
             page = self.get(path, {} if token is None else {"pageToken": token})
             found = page.get(key) or []
             yield from found
-            token = page.get("nextPageToken")
+            elements += len(found)
+            before, token = token, page.get("nextPageToken")
             if not token or not found:
                 return
+            if token == before or elements > _MOST_ELEMENTS:
+                raise StorageError(f"{self.server} answers with a list that has no end (after {elements} elements)")
 
     def _ask(self, request: Request) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):

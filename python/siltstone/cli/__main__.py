@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -164,7 +165,7 @@ def main(args: Sequence[str] | None = None) -> None:
     except click.exceptions.Abort:
         sys.exit(exits.FAILURE)
     except click.ClickException as e:
-        e.show()
+        _print_usage_error(e)
         sys.exit(exits.USAGE)
     except SiltstoneError as e:
         _print_error(e)
@@ -197,6 +198,12 @@ class _VisibleLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return visible_lines(super().format(record))
+
+
+def _print_usage_error(e: click.ClickException) -> None:
+    said = io.StringIO()
+    e.show(said)  # repeats what it was given
+    click.echo(visible_lines(said.getvalue()), err=True, nl=False)
 
 
 def _print_error(e: Exception) -> None:

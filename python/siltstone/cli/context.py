@@ -50,10 +50,15 @@ class App:
 
 
 def _is_path(name: str) -> bool:
-    """A directory, or what is there as one."""
-    from siltstone import _core
+    """A directory, or what is there as one.
 
-    return _core.is_path(name) or pathlib.Path(name).is_dir()
+    Raises:
+        InvalidArgument: For a name that is no text.
+    """
+    from siltstone import _core
+    from siltstone._args import text
+
+    return _core.is_path(text("table", name)) or pathlib.Path(name).is_dir()
 
 
 pass_app = click.make_pass_decorator(App)
