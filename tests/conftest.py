@@ -28,8 +28,15 @@ def pytest_addoption(parser):
     parser.addoption("--slice", type=int, default=1, metavar="N", help="of a test with many cases run one in N")
 
 
+#: For a JVM that lives minutes: its second compiler would take more time than it gains.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def pytest_configure():
-    """A shell starts what runs in the background deaf to Ctrl-C, and so would be the processes of tests."""
+    """Settings of all processes that tests start."""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+    os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", SHORT_LIVED)
+    # a shell starts what runs in the background deaf to Ctrl-C
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

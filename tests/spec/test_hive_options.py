@@ -183,3 +183,53 @@ def test_what_is_no_metastore_is_said_to_be_none(tmp_path, answer):
         with pytest.raises(e.StorageError, match="the Hive metastore does not answer"):
             connect(server.getsockname()[1], tmp_path)
         serving.join()
+
+
+def damaged(answer):
+    """Of a list of one text: the type of its elements, their count, the text's length, the type of the list."""
+    at = answer.index(b"name_of_it")
+    for place, other in [(-9, b"\xff"), (-8, b"\x7f"), (-4, b"\xff\xff\xff\x02"), (-12, b"\xff")]:
+        yield answer[: at + place] + other + answer[at + place + len(other) :]
+
+
+def test_damaged_answers_are_clear_errors(tmp_path):
+    """They ended in a `TypeError`, an `OverflowError` or a `UnicodeDecodeError` of the library that reads them."""
+    from pymetastore.hive_metastore import ThriftHiveMetastore
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+    from thrift.transport import TTransport
+
+    class Metastore:
+        def set_ugi(self, user, groups):
+            return groups
+
+        def get_all_databases(self):
+            return ["name_of_it"]
+
+    damage = [None]
+
+    def serve(client):
+        requests = TBinaryProtocol(TTransport.TFileObjectTransport(client.makefile("rb", buffering=0)))
+        with contextlib.suppress(EOFError, OSError, TTransport.TTransportException), client:
+            while True:
+                answer = TTransport.TMemoryBuffer()
+                ThriftHiveMetastore.Processor(Metastore()).process(requests, TBinaryProtocol(answer))
+                given = answer.getvalue()
+                client.sendall(damage[0](given) if damage[0] and b"name_of_it" in given else given)
+
+    def accept(server):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+    answers = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, args=(server,), daemon=True).start()
+        settings = {"hive.metastore.client.socket.timeout": "1"}
+        uri = f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        cat = st.connect(tmp_path / "lake", metastore="hive", uri=uri, options=settings)
+        damage[0] = lambda given: answers.append(given) or given
+        assert cat.databases() == ["name_of_it"]
+        for other in damaged(answers[0]):
+            damage[0] = lambda given, other=other: other
+            with pytest.raises(e.StorageError, match="metastore"):
+                cat.databases()

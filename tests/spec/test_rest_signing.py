@@ -169,6 +169,8 @@ def test_requests_are_sent_again_where_that_is_safe(recorded):
             e.StorageError,
             "JSON object",
         ),
+        ((200, {}, b'{"databases": [' + b"[]," * 1_000_000 + b"[]]}"), e.StorageError, "JSON object"),
+        ((500, {}, b'{"message": [' + b"{}," * 1_000_000 + b"{}]}"), e.StorageError, "500"),
         ((302, {"Location": "http://elsewhere.invalid/"}, b""), e.InvalidArgument, "302"),
     ],
 )

@@ -74,6 +74,7 @@ def session(folder, master):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "spark.sql.warehouse.dir": str(pathlib.Path(folder, "warehouse")),
         # a copy of a task begins as soon as another one is done

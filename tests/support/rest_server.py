@@ -27,7 +27,18 @@ class Server:
         settings = [f"{key}={value}" for key, value in config.items()]
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8")
         self._process = subprocess.Popen(
-            [java_paimon.tool("java"), "-Xmx512m", "-cp", jars, program, str(folder), TOKEN, *settings],
+            [
+                java_paimon.tool("java"),
+                "-Xmx512m",
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-cp",
+                jars,
+                program,
+                str(folder),
+                TOKEN,
+                *settings,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import os
 import socket
+import struct
 import threading
 import time
 import weakref
@@ -23,6 +24,8 @@ _LONGEST_TEXT, _LONGEST_LIST = 256 << 20, 1 << 24
 _KEPT = 4
 #: What only looks, so that it is asked again when a connection breaks.
 _LOOKS = ("get_", "check_")
+#: What reading a damaged answer may end in.
+_DAMAGED = (ValueError, TypeError, ArithmeticError, LookupError, struct.error)
 
 
 @dataclass
@@ -97,7 +100,7 @@ class HiveClient:
                 if in_order or not isinstance(e, self._broken):
                     raise self._refused(method, e) from None
                 failure: Exception = e
-            except (OSError, EOFError) as e:
+            except (OSError, EOFError, *_DAMAGED) as e:
                 failure = e
             else:
                 return answer
@@ -138,7 +141,7 @@ class HiveClient:
             share = (until - time.monotonic()) / (len(self._settings.servers) - place)
             try:
                 return self._connected_to(host, port, max(share, 0.1))
-            except (OSError, EOFError, self._refusal, UnicodeError) as e:
+            except (OSError, EOFError, self._refusal, *_DAMAGED) as e:
                 failures.append(f"{host}:{port}: {_text(e)}")
         raise StorageError(
             f"the Hive metastore does not answer: {'; '.join(failures)}",

@@ -47,6 +47,8 @@ _HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
 _MOST_BYTES = 64 * 1024 * 1024
 #: So much is taken at once: what it unpacks to is in memory, too.
 _PIECE_BYTES = 16 * 1024
+#: Values of an answer: each is an object of Python, of 64 bytes and more.
+_MOST_VALUES = 1_000_000
 #: A list that is longer has no end.
 _MOST_ELEMENTS = 10_000_000
 
@@ -198,7 +200,7 @@ class Client:
 
     def _answer(self, response: BaseHTTPResponse, data: bytes | None) -> dict[str, Any]:
         parsed: Any = None
-        if data is not None:
+        if data is not None and sum(map(data.count, (b",", b"[", b"{"))) <= _MOST_VALUES:
             try:
                 parsed = json.loads(data) if data else {}
                 if b"\\u" in data:

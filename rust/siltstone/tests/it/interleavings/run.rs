@@ -152,7 +152,7 @@ impl Actor {
     /// the schema that it had made before, which said whose table this is. A fast-forward takes both away.
     fn may_not_know(self, error: &Error) -> bool {
         let text = "it is not known whether the commit is in it";
-        self == Self::Rescale && error.kind() == ErrorKind::TableNotFound && error.message().contains(text)
+        self == Self::Rescale && error.kind() == ErrorKind::TableNotFound && error.message_and_cause().contains(text)
     }
 
     /// Whether it takes versions back: their ids are used again.
