@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+#: Values that are made Python's at once: some hundredths of a second.
+_VALUES_AT_ONCE = 1 << 18
+
 
 def whole_table(plan: _core.Plan | _core.Inspection) -> pa.Table:
     """All rows of a plan."""
@@ -152,7 +155,11 @@ class Scan(Hinted):
         """All rows as dicts."""
         if not has_pyarrow():
             return list(self)
-        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        table = self.to_arrow()
+        rows: list[dict[str, Any]] = []
+        # in pieces: nothing else stops a conversion
+        for batch in table.to_batches(max(_VALUES_AT_ONCE // max(table.num_columns, 1), 1)):
+            rows += batch.to_pylist()
         return rows
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

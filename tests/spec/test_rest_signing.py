@@ -163,6 +163,8 @@ def test_requests_are_sent_again_where_that_is_safe(recorded):
         ((501, {}, {"message": "no lists", "code": 501}), e.UnsupportedFeature, "no lists"),
         ((200, {}, b"<html>"), e.StorageError, "JSON object"),
         ((200, {}, b'{"databases": ["\\ud800"]}'), e.StorageError, "JSON object"),
+        ((200, {}, b'{"databases": ["\xed\xa0\x80"]}'), e.StorageError, "JSON object"),
+        ((200, {}, '{"databases": []}'.encode("utf-16")), e.StorageError, "JSON object"),
         ((200, {}, b"[" * 200_000), e.StorageError, "JSON object"),
         (
             (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (65 << 20) + b"{}", 1)),

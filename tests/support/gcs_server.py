@@ -157,6 +157,7 @@ class _Handler(web_store.Handler):
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
         names, after = self.store.listed(prefix, delimiter, self.query.get("pageToken", ""), most)
         content = {
+            "kind": "storage#objects",
             "prefixes": [name for name, is_prefix in names if is_prefix],
             "items": [self._described(name) for name, is_prefix in names if not is_prefix],
         }

@@ -202,7 +202,8 @@ class Client:
         parsed: Any = None
         if data is not None and sum(map(data.count, (b",", b"[", b"{"))) <= _MOST_VALUES:
             try:
-                parsed = json.loads(data) if data else {}
+                # not by json.loads: it takes half characters in UTF-8, and UTF-16
+                parsed = json.loads(data.decode()) if data else {}
                 if b"\\u" in data:
                     # half a surrogate pair is no text: it can be neither sent nor shown
                     json.dumps(parsed, ensure_ascii=False).encode()

@@ -91,12 +91,21 @@ pub(super) fn check_manifest_compression(options: &CoreOptions) -> Result<()> {
     }
 }
 
+/// File systems have names of 255 bytes; a UUID, a number and the format follow.
+const LONGEST_PREFIX: usize = 190;
+
 pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
         if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') {
             return Err(forbidden_option(key, format!("{prefix:?} cannot begin a file name")));
+        }
+        if prefix.len() > LONGEST_PREFIX {
+            return Err(forbidden_option(
+                key,
+                format!("it has more than {LONGEST_PREFIX} bytes: no file could have the name"),
+            ));
         }
     }
     Ok(())

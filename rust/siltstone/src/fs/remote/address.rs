@@ -129,21 +129,46 @@ pub(super) fn key_of(bucket: &Bucket, path: &str) -> Result<String> {
     Ok(key.to_owned())
 }
 
+/// A key that a listing has: others may have chosen it. A request for one that is no path would be for another object.
+///
+/// # Errors
+/// `Storage`: no request can name it.
+pub(super) fn check_listed(directory: &str, prefix: &str, key: &str) -> Result<()> {
+    let name = key.strip_suffix('/').unwrap_or(key);
+    let why = match key.strip_prefix(prefix) {
+        None => Some("it does not lie there"),
+        // a space before the slash of a directory is part of its name
+        Some(_) => fault_of(name).filter(|fault| *fault != SPACE || name == key),
+    };
+    let Some(why) = why else { return Ok(()) };
+    Err(Error::new(
+        ErrorKind::Storage,
+        format!("the store lists an object below a directory that no request can name: {why}"),
+    )
+    .with("path", directory)
+    .with("key", key.escape_debug())
+    .hint("delete that object with the tools of the store, then try again"))
+}
+
+const SPACE: &str = "it begins or ends with a space";
+
 /// Keys mean what paths mean: nothing is left out, nothing leads elsewhere.
 fn check_key(path: &str, key: &str) -> Result<()> {
-    let why = if key.split('/').any(str::is_empty) && !key.is_empty() {
-        "it has two slashes in a row"
-    } else if key.split('/').any(|part| part == "." || part == "..") {
-        "it contains '.' or '..'"
-    } else if key.chars().any(char::is_control) {
-        "it contains a control character"
-    } else if key.trim() != key {
-        "it begins or ends with a space"
-    } else {
-        return Ok(());
-    };
+    let Some(why) = fault_of(key) else { return Ok(()) };
     Err(Error::new(ErrorKind::InvalidArgument, format!("this cannot be a key of an object store: {why}"))
         .with("path", path.escape_debug()))
+}
+
+fn fault_of(key: &str) -> Option<&'static str> {
+    if key.split('/').any(str::is_empty) && !key.is_empty() {
+        Some("it has two slashes in a row")
+    } else if key.split('/').any(|part| part == "." || part == "..") {
+        Some("it contains '.' or '..'")
+    } else if key.chars().any(char::is_control) {
+        Some("it contains a control character")
+    } else {
+        (key.trim() != key).then_some(SPACE)
+    }
 }
 
 #[cfg(test)]
@@ -222,6 +247,18 @@ mod tests {
         assert_eq!(key_of(&container, "wasbs://c@a.blob.core.windows.net/w/t").unwrap(), "w/t");
         for path in ["abfs://c@b.dfs.core.windows.net/w", "abfs://d@a.dfs.core.windows.net/w"] {
             assert_eq!(key_of(&container, path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
+        }
+    }
+
+    /// `t//../o/file` below `t` became a request to delete `o/file`.
+    #[test]
+    fn listed_keys_lie_where_they_say() {
+        for key in ["w/t/a", "w/t/p=a b/c", "w/t/p=a /", "w/t/a/"] {
+            check_listed("s3://b/w/t", "w/t/", key).unwrap();
+        }
+        for key in ["w/t//../o/a", "w/t/../o/a", "w/t//a", "w/t/a//", "w/t/a ", "w/t/./a", "w/t/a\nb", "w/o/a", "w/t"] {
+            let error = check_listed("s3://b/w/t", "w/t/", key).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Storage, "{key:?}");
         }
     }
 }

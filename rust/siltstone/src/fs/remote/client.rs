@@ -12,7 +12,7 @@ use std::{
 use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
-use super::{address::Bucket, errors, holds::Leases, services, settings::Settings};
+use super::{address::Bucket, errors, holds::Leases, services, settings::Settings, transport::CheckedTransport};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A bucket, and how it is reached.
@@ -93,8 +93,8 @@ impl Store {
     }
 
     fn connect(&self, settings: &Settings) -> Result<Operators> {
-        let client = reqwest_client(settings)?;
-        let context = OperationContext::new().with_http_transport(HttpTransporter::new(client));
+        let transport = CheckedTransport { bucket: self.bucket.clone(), inner: reqwest_client(settings)? };
+        let context = OperationContext::new().with_http_transport(HttpTransporter::new(transport));
         let made = services::operator(&self.bucket, settings)?;
         let once = made.map_err(|e| self.failed("prepare the connection to", "", &e))?;
         let once = once.with_context(context);

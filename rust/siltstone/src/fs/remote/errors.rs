@@ -130,6 +130,10 @@ fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (Strin
         _ if whole.contains("status: 5") || error.kind() == opendal::ErrorKind::RateLimited => {
             ("the store failed several times", "try again".to_owned())
         }
+        _ if whole.contains("is no listing of objects") => (
+            "the answer is no listing of objects",
+            format!("check {endpoint}, and whether a proxy answers in the place of the store"),
+        ),
         _ => ("", String::new()),
     };
     let mut why = why.to_owned();

@@ -29,6 +29,7 @@ mod runtime;
 mod services;
 mod settings;
 mod storages;
+mod transport;
 mod tree;
 
 use std::{sync::Arc, time::Duration};
@@ -88,13 +89,15 @@ impl FileIo for RemoteFileIo {
             let mut stream = operators.retried.reader(&key).await?.into_stream(..).await?;
             let size = stream.metadata().await?.content_length();
             // a larger one is refused before its bytes come
-            let mut content = Vec::new();
-            if size <= most {
-                while let Some(part) = stream.try_next().await? {
-                    content.extend(part);
-                }
+            let (mut content, mut length) = (Vec::new(), 0_u64);
+            while size <= most
+                && length <= most
+                && let Some(part) = stream.try_next().await?
+            {
+                length = length.saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX));
+                content.extend(part);
             }
-            Ok::<_, opendal::Error>((size, content))
+            Ok::<_, opendal::Error>((size.max(length), content))
         };
         let (size, content) =
             runtime::answered(ANSWER, read)?.map_err(|e| self.store.failed("read the object", path, &e))?;

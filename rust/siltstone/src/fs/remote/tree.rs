@@ -181,9 +181,11 @@ fn delete_one_by_one(store: &Arc<Store>, directories: Vec<String>) -> Result<()>
     directories.into_iter().try_for_each(|key| delete_keys(store, vec![key]))
 }
 
+/// Keys that can be asked for, each of this directory.
 fn all_below(store: &Arc<Store>, path: &str, key: &str) -> Result<Vec<String>> {
-    let options = ListOptions { recursive: true, ..ListOptions::default() };
-    let listed = listing(store, path, prefix_of(key), options)?;
+    let (options, prefix) = (ListOptions { recursive: true, ..ListOptions::default() }, prefix_of(key));
+    let listed = listing(store, path, prefix.clone(), options)?;
+    listed.iter().try_for_each(|entry| super::address::check_listed(path, &prefix, entry.path()))?;
     Ok(listed.into_iter().map(|entry| entry.path().to_owned()).collect())
 }
 

@@ -70,7 +70,9 @@ fn publish_version(ctx: &TableContext, id: i64) -> Result<()> {
         else {
             return Ok(());
         };
-        Publication::new(ctx, &version)?.run()?;
+        let gone = Publication::new(ctx, &version)?.run()?;
+        // somebody may have published one of them meanwhile
+        gone.into_iter().try_for_each(|id| publish_version(ctx, id))?;
         described = Some(version);
     }
     Err(Error::new(ErrorKind::CommitConflict, format!("snapshot {id} was rolled back again and again meanwhile"))
@@ -107,7 +109,8 @@ impl<'a> Publication<'a> {
         })
     }
 
-    fn run(&self) -> Result<()> {
+    /// Ids of later versions whose metadata was of another history, and is gone.
+    fn run(&self) -> Result<Vec<i64>> {
         let base = self.base()?;
         let changes = self.changes()?;
         let known = base.as_ref().filter(|base| base.names_its_snapshot());
@@ -129,8 +132,9 @@ impl<'a> Publication<'a> {
         let next = Metadata::next(self.ctx, base.as_ref(), uuid, version, (path, changes.replaces), &kept)?;
         self.ctx.fs.overwrite(&self.metadata_path(self.snapshot.id), &next.to_bytes()?)?;
         self.ctx.fs.sync_dir(&self.directory)?;
-        self.hint()?;
-        self.clean(base.as_ref(), &next)
+        let gone = self.hint()?;
+        self.clean(base.as_ref(), &next)?;
+        Ok(gone)
     }
 
     fn metadata_path(&self, snapshot: i64) -> String {
@@ -163,13 +167,40 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// The hint names the newest version that there is.
-    fn hint(&self) -> Result<()> {
+    /// The hint names the newest version that there is. Iceberg's readers of a directory take it for a beginning, and go on as long as
+    /// there is metadata of the next version: what was rolled back goes first.
+    fn hint(&self) -> Result<Vec<i64>> {
         let newer = match self.hinted()? {
             Some(hint) if hint > self.snapshot.id => self.ctx.snapshots().exists(hint)?,
             _ => false,
         };
-        if newer { Ok(()) } else { self.ctx.fs.overwrite(&self.hint_path(), self.snapshot.id.to_string().as_bytes()) }
+        if newer {
+            return Ok(Vec::new());
+        }
+        let mut gone = Vec::new();
+        for (id, path) in self.versions()? {
+            if id > self.snapshot.id && !self.describes_a_version(id, &path)? {
+                self.ctx.fs.delete(&path)?;
+                gone.push(id);
+            }
+        }
+        self.ctx.fs.overwrite(&self.hint_path(), self.snapshot.id.to_string().as_bytes())?;
+        Ok(gone)
+    }
+
+    /// Ids and paths of the metadata that there is.
+    fn versions(&self) -> Result<Vec<(i64, String)>> {
+        let id = |path: &str| -> Option<i64> {
+            path.rsplit('/').next()?.strip_prefix('v')?.strip_suffix(".metadata.json")?.parse().ok()
+        };
+        let files = self.ctx.fs.list(&self.directory)?;
+        Ok(files.into_iter().filter_map(|file| Some((id(&file.path)?, file.path))).collect())
+    }
+
+    fn describes_a_version(&self, id: i64, path: &str) -> Result<bool> {
+        let Some(version) = self.ctx.snapshots().existing([id])?.pop() else { return Ok(false) };
+        let schema = self.ctx.schemas.get(version.schema_id)?;
+        Ok(Metadata::read(self.ctx, path)?.is_some_and(|metadata| metadata.is_of(&version, &schema)))
     }
 
     /// Manifests of the newest snapshot of metadata; `None`: they cannot be read.
@@ -261,12 +292,8 @@ impl<'a> Publication<'a> {
             return Ok(());
         }
         let kept = self.snapshot.id.saturating_sub(i64::from(self.ctx.options.iceberg_previous_versions));
-        for file in self.ctx.fs.list(&self.directory)? {
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            let version = name.strip_prefix('v').and_then(|rest| rest.strip_suffix(".metadata.json"));
-            if version.and_then(|version| version.parse::<i64>().ok()).is_some_and(|version| version < kept) {
-                self.ctx.fs.delete(&file.path)?;
-            }
+        for (_, path) in self.versions()?.into_iter().filter(|(id, _)| *id < kept) {
+            self.ctx.fs.delete(&path)?;
         }
         let Some(base) = base else { return Ok(()) };
         let gone = base.snapshots.iter().filter(|old| !next.snapshots.iter().any(|v| v.snapshot_id == old.snapshot_id));

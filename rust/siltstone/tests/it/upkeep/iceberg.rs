@@ -58,3 +58,27 @@ fn a_writer_that_was_held_up_describes_the_version_that_there_is() {
     }
     assert!(replaced > 5, "{replaced}");
 }
+
+/// Iceberg's readers of a directory go on from the hint as long as there is metadata of the next version: they read rows that a
+/// rollback had taken back.
+#[test]
+fn no_metadata_lies_ahead_of_the_hint_after_a_rollback() {
+    for kept in ["0", "10"] {
+        let options = [
+            ("bucket", "-1"),
+            ("metadata.iceberg.storage", "table-location"),
+            ("metadata.iceberg.previous-versions-max", kept),
+        ];
+        let (_made, fs) = table(&[], &options);
+        for id in 0..6 {
+            append(&fs, "main", (id, 0));
+        }
+        rollback(&open(&fs, "main"), &VersionSelector::Snapshot(2), false).unwrap();
+        for id in 3..7 {
+            append(&fs, "main", (id, 1));
+            let newest = SnapshotManager::new(Arc::clone(&fs), ROOT).latest().unwrap().unwrap();
+            assert_eq!(described(&fs), (i64::from(id), newest.delta_manifest_list));
+            assert!(!fs.exists(&format!("{ROOT}/metadata/v{}.metadata.json", id + 1)).unwrap(), "{kept} {id}");
+        }
+    }
+}
