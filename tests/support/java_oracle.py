@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "oracle"))
 import java_paimon
 
 #: Tests ask for little at a time: the quick compiler alone costs less than what the thorough one would gain.
-OF_TESTS = ("-Xmx2g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+OF_TESTS = ("-Xmx2g", "-XX:TieredStopAtLevel=1")
 
 
 def require():
