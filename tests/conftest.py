@@ -41,6 +41,13 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    """One process has the Spark session: starting another one takes longer than most of its tests."""
+    if "spark" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     step, seen = config.getoption("slice"), Counter()
