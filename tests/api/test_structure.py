@@ -106,3 +106,11 @@ def test_imports_go_down():
         [sys.executable, "-c", run, *settings], cwd=SOURCE, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.xdist_group("structure")
+def test_groups_of_tests_stay_together(request):
+    """A new pytest once switched them off without a word, and each process started a Spark session of its own."""
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("one process runs all tests")
+    assert request.node.nodeid.endswith("@structure")
