@@ -17,6 +17,14 @@ pub struct KeyHashes {
     len: usize,
 }
 
+/// What is known of a hash.
+pub(super) enum Slot {
+    /// Its bucket.
+    Taken(u16),
+    /// Nothing: where it goes.
+    Free(usize),
+}
+
 impl KeyHashes {
     /// Room for so many hashes.
     pub fn with_capacity(hashes: usize) -> Result<Self> {
@@ -51,16 +59,31 @@ impl KeyHashes {
 
     /// Adds a hash, unless it is there: then the bucket that it has.
     pub fn insert(&mut self, hash: i32, bucket: u16) -> Result<Option<u16>> {
+        Ok(match self.slot(hash)? {
+            Slot::Taken(bucket) => Some(bucket),
+            Slot::Free(place) => {
+                self.fill(place, hash, bucket);
+                None
+            }
+        })
+    }
+
+    /// The bucket of a hash, or the place where it goes as long as no other one is added.
+    pub(super) fn slot(&mut self, hash: i32) -> Result<Slot> {
         if self.len >= self.buckets.len() / 4 * 3 {
             self.resize(slots_for(self.len.saturating_add(self.len / 4)))?;
         }
         let place = self.place(hash);
-        if self.buckets[place] != FREE {
-            return Ok(Some(self.buckets[place]));
-        }
+        Ok(match self.buckets[place] {
+            FREE => Slot::Free(place),
+            bucket => Slot::Taken(bucket),
+        })
+    }
+
+    /// Adds a hash at its place.
+    pub(super) fn fill(&mut self, place: usize, hash: i32, bucket: u16) {
         (self.hashes[place], self.buckets[place]) = (hash, bucket);
         self.len += 1;
-        Ok(None)
     }
 
     /// All of them.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::{
     assigners::Share,
     hash_index::{HashIndexFiles, LAST_BUCKET, MEND_INDEX, version_of},
-    key_hashes::KeyHashes,
+    key_hashes::{KeyHashes, Slot},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -75,6 +75,8 @@ pub struct PartitionIndex {
     next: u16,
     /// Buckets that have got hashes since their index file was written.
     changed: BTreeSet<u16>,
+    /// The one of them that got the last hash.
+    filled: Option<u16>,
     /// The index files that say what is here but for that.
     files: BTreeMap<u16, Vec<IndexManifestEntry>>,
 }
@@ -136,15 +138,20 @@ impl PartitionIndex {
     /// # Errors
     /// `InvalidOption` when a bucket would have too large a number.
     pub fn assign(&mut self, hash: i32, rules: BucketRules) -> Result<u16> {
-        if let Some(bucket) = self.hashes.get(hash) {
-            return Ok(bucket);
-        }
+        let place = match self.hashes.slot(hash)? {
+            Slot::Taken(bucket) => return Ok(bucket),
+            Slot::Free(place) => place,
+        };
         let bucket = match self.with_room(rules).or_else(|| self.made(rules)) {
             Some(bucket) => bucket,
             None => self.full(hash, rules)?,
         };
-        self.hashes.insert(hash, bucket)?;
-        self.changed.insert(bucket);
+        self.hashes.fill(place, hash, bucket);
+        // nearly always the same one
+        if self.filled != Some(bucket) {
+            self.changed.insert(bucket);
+            self.filled = Some(bucket);
+        }
         Ok(bucket)
     }
 
@@ -262,6 +269,7 @@ impl PartitionIndex {
             return Err(error);
         }
         let mut changes = BTreeMap::new();
+        self.filled = None;
         for (bucket, new) in written {
             self.changed.remove(&bucket);
             let old = self.files.insert(bucket, vec![new.clone()]).unwrap_or_default();
@@ -288,18 +296,27 @@ impl PartitionIndex {
 
 /// The hashes of some buckets.
 pub fn hashes_of(hashes: &KeyHashes, wanted: &BTreeSet<u16>) -> Result<BTreeMap<u16, Vec<i32>>> {
-    let mut counts: BTreeMap<u16, usize> = wanted.iter().map(|bucket| (*bucket, 0)).collect();
+    // by number: one look for each hash
+    let numbers = wanted.last().map_or(0, |last| usize::from(*last) + 1);
+    let mut counts = vec![0_usize; numbers];
     for (_, bucket) in hashes.iter() {
-        counts.entry(bucket).and_modify(|count| *count += 1);
+        counts.get_mut(usize::from(bucket)).into_iter().for_each(|count| *count += 1);
     }
-    let mut found: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
-    for (bucket, count) in counts {
-        limits::reserve(found.entry(bucket).or_default(), count, "the index of the keys of a bucket")?;
+    let mut found: Vec<Option<Vec<i32>>> = vec![None; numbers];
+    for bucket in wanted.iter().copied().map(usize::from) {
+        let mut list = Vec::new();
+        let count = counts.get(bucket).copied().unwrap_or_default();
+        limits::reserve(&mut list, count, "the index of the keys of a bucket")?;
+        if let Some(place) = found.get_mut(bucket) {
+            *place = Some(list);
+        }
     }
     for (hash, bucket) in hashes.iter() {
-        found.entry(bucket).and_modify(|all| all.push(hash));
+        if let Some(Some(list)) = found.get_mut(usize::from(bucket)) {
+            list.push(hash);
+        }
     }
-    Ok(found)
+    Ok(wanted.iter().filter_map(|bucket| Some((*bucket, found.get_mut(usize::from(*bucket))?.take()?))).collect())
 }
 
 /// The error of a hash that index files have in two buckets.
