@@ -1,6 +1,7 @@
 """The plan of the Python modules: small files, one order of imports that names every module, and no circles."""
 
 import ast
+import os
 import pathlib
 import re
 import subprocess
@@ -108,9 +109,30 @@ def test_imports_go_down():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.xdist_group("structure")
-def test_groups_of_tests_stay_together(request):
+def test_groups_of_tests_stay_together(tmp_path):
     """A new pytest once switched them off without a word, and each process started a Spark session of its own."""
-    if not request.config.getoption("loadgroup", False):
-        pytest.skip("one process runs all tests")
-    assert request.node.nodeid.endswith("@structure")
+    test = """
+import os, pathlib, pytest
+@pytest.mark.xdist_group("g")
+@pytest.mark.parametrize("n", range(8))
+def test_who(n):
+    pathlib.Path(__file__).with_name(os.environ["PYTEST_XDIST_WORKER"] + ".ran").touch()
+"""
+    (tmp_path / "test_group.py").write_text(test)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(tmp_path.glob("*.ran"))) == 1

@@ -35,6 +35,11 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         self.endpoint = f"http://oss-{next(self.number)}.test"
 
+    def put(self, key, data, meta=None):
+        """An object, as its owner or somebody else puts it."""
+        now, tag = dt.datetime.now(dt.UTC), f'"{uuid.uuid4().hex.upper()}"'
+        self.objects[key] = {"data": data, "meta": meta or {}, "etag": tag, "time": now}
+
     def close(self):
         self.http.shutdown()
         self.http.server_close()
@@ -105,8 +110,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         ):
             return self._refuse(409, "FileAlreadyExists")
         meta = {n: v for n, v in self.headers.items() if n.lower().startswith("x-oss-meta-")}
-        now = dt.datetime.now(dt.UTC)
-        self.store.objects[key] = {"data": data, "meta": meta, "etag": f'"{uuid.uuid4().hex.upper()}"', "time": now}
+        self.store.put(key, data, meta)
         return self._answer(200, headers={"ETag": self.store.objects[key]["etag"]})
 
     def _put(self, key, query, body):

@@ -191,7 +191,10 @@ impl<'a> Publication<'a> {
     /// Ids and paths of the metadata that there is.
     fn versions(&self) -> Result<Vec<(i64, String)>> {
         let id = |path: &str| -> Option<i64> {
-            path.rsplit('/').next()?.strip_prefix('v')?.strip_suffix(".metadata.json")?.parse().ok()
+            let name = path.rsplit('/').next()?;
+            let id: i64 = name.strip_prefix('v')?.strip_suffix(".metadata.json")?.parse().ok()?;
+            // `v+7` and `v007` are no versions
+            (name == format!("v{id}.metadata.json")).then_some(id)
         };
         let files = self.ctx.fs.list(&self.directory)?;
         Ok(files.into_iter().filter_map(|file| Some((id(&file.path)?, file.path))).collect())
