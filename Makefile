@@ -12,7 +12,7 @@ SEED   ?= $(NOW)
 NOW    := $(shell date +%s)
 # changes of seeds for each decoder in `make fuzz`
 FUZZ_CASES ?= 100000
-# One compiled profile for every test run; `release` only for wheels and benchmark numbers.
+# One compiled profile for every test run that decides; `quick` after every save, `release` for wheels and benchmark numbers.
 CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
 QUICK := --locked --profile quick --workspace --features siltstone-py/extension-module
 TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
