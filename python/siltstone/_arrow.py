@@ -63,7 +63,11 @@ def _check_field(field: Any, at: int, within: str, depth: int) -> None:
             hint="convert the column to a type of Arrow itself first",
             context={"column": place, "got": name},
         )
-    if depth < _DEEPEST and pa.types.is_nested(kind):
+    if depth >= _DEEPEST:
+        return
+    if pa.types.is_dictionary(kind):  # its values have no field
+        _check_field(pa.field(field.name, kind.value_type), at, within, depth + 1)
+    elif pa.types.is_nested(kind):
         for part in range(kind.num_fields):
             _check_field(kind.field(part), part, place + ".", depth + 1)
 
@@ -117,7 +121,8 @@ def _column(name: str, values: Any) -> Any:
     """An array with buffers as long as they must be, at addresses that its offsets can be read from.
 
     Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies an offset twice when it
-    imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports.
+    imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports,
+    and what has lists and maps of no rows in it, by a copy that gives them offsets of their own.
     """
     from siltstone._pyarrow import pa
 
@@ -129,6 +134,9 @@ def _column(name: str, values: Any) -> Any:
         if misaligned or "view" in str(values.type):
             # pyarrow itself copies it before the core sees it, and goes wherever offsets and views lead
             values.validate(full=True)
+        if _has_lists_behind(values):
+            values.validate(full=True)  # a copy goes wherever offsets lead
+            values = values.take(pa.array(range(len(values)), pa.int64()))
     except pa.ArrowException as e:
         raise InvalidArgument(
             f"column '{name}' of the input is not valid Arrow data: {e}", context={"column": name}
@@ -186,6 +194,18 @@ def _shares_offset(kind: Any) -> bool:
     from siltstone._pyarrow import pa
 
     return bool(pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _has_lists_behind(values: Any) -> bool:
+    """Whether there are lists or maps of no rows in an array whose values would begin behind the first one."""
+    from siltstone._pyarrow import pa
+
+    if isinstance(values, pa.ExtensionArray):
+        return _has_lists_behind(values.storage)
+    lists = isinstance(values, pa.ListArray | pa.LargeListArray | pa.MapArray)
+    if lists and not len(values) and len(values.offsets) and values.offsets[0].as_py():
+        return True
+    return any(_has_lists_behind(part) for part, _ in _parts(values))
 
 
 def _has_fixed_structs(kind: Any) -> bool:

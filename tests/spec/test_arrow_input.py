@@ -194,6 +194,27 @@ def test_lists_without_elements_may_have_a_slice_of_texts(make, kind):
     assert t.scan().to_arrow().to_pylist() == [{"l": []}, {"l": []}]
 
 
+@pytest.mark.parametrize("inner", ["list", "map"])
+@pytest.mark.parametrize("outer", ["list", "map"])
+def test_lists_without_elements_may_have_a_slice_of_lists(make, outer, inner):
+    """Valid maps without entries were refused: the lists in them, of which there were none, began behind the first value."""
+    at = pa.array([2], pa.int32())
+    none = {
+        "list": pa.ListArray.from_arrays(at, pa.array([1, 2, 3])),
+        "map": pa.MapArray.from_arrays(at, pa.array(["a", "b", "c"]), pa.array([1, 2, 3])),
+    }[inner]
+    twice = pa.array([0, 0, 0], pa.int32())
+    lists = {
+        "list": lambda: pa.ListArray.from_arrays(twice, none),
+        "map": lambda: pa.MapArray.from_arrays(twice, pa.array([], pa.string()), none),
+    }[outer]()
+    lists.validate(full=True)
+    kind = {"list": "ARRAY<BIGINT>", "map": "MAP<STRING, BIGINT>"}[inner]
+    t = make({"l": f"ARRAY<{kind}>" if outer == "list" else f"MAP<STRING, {kind}>"}, bucket=-1)
+    t.append(pa.table({"l": lists}))
+    assert t.scan().to_arrow().to_pylist() == [{"l": []}, {"l": []}]
+
+
 @pytest.mark.parametrize("depth", ["row", "list"])
 def test_a_field_that_a_struct_has_twice_is_refused(make, depth):
     """As a column is that occurs twice: the values of the second one were dropped."""

@@ -157,6 +157,22 @@ def test_a_time_that_orc_readers_show_otherwise_is_refused(make):
     assert t.scan().count() == 2
 
 
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [("TIMESTAMP(9)", "ns"), ("TIMESTAMP(6)", "us"), ("TIMESTAMP_LTZ(6)", "us"), ("TIMESTAMP_LTZ(3)", "ms")],
+)
+def test_the_first_and_the_last_times_of_a_type_are_read_as_they_were_written(make, kind, column, unit):
+    """ORC files hold whole seconds: the one in which the first time lies begins before it, and no reader took it."""
+    zone = "UTC" if "LTZ" in column else None
+    ends = [-(2**63) + 1, -(2**63) + 2, 0, 2**63 - 1]
+    times = pa.array(ends, pa.int64()).cast(pa.timestamp(unit, zone))
+    t = make({"id": "INT", "ts": column}, ["id"], bucket=1, file__format=kind)
+    t.upsert(pa.table({"id": pa.array(range(4), pa.int32()), "ts": times}))
+    t.compact(full=True)
+    assert t.scan().to_arrow().sort_by("id").column("ts").cast(pa.int64()).to_pylist() == ends
+
+
 DAMAGED = ft.names(
     *"format_orc_none format_orc_zlib format_orc_snappy types_nested_append_orc".split(),
     *"format_avro_null format_avro_deflate format_avro_snappy format_avro_zstd types_nested_append_avro".split(),

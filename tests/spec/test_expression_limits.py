@@ -161,3 +161,24 @@ def test_a_whole_number_beside_a_float_column_is_exact_and_a_fraction_the_neares
     assert t.scan(filter=st.col("f") == 16777217).count() == 0
     assert t.scan(filter=st.col("f") == 16777217.0).count() == 1
     assert t.delete("f = 16777217").affected_rows == 0
+
+
+def test_new_texts_that_do_not_fit_into_memory_are_an_error(make):
+    """They were made without asking for the memory, and the process ended."""
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1)
+    t.append([{"id": n, "s": "x" * 200} for n in range(2000)])
+    code = f"""
+        import resource
+        import siltstone as st
+        from siltstone import errors as e
+        t = st.open_table({t.location!r})
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
+        try:
+            t.update({{"s": "(" + "||".join(["(" + "||".join(["s"] * 8) + ")"] * 200) + ")"}}, "id >= 0")
+        except e.MemoryLimitExceeded as error:
+            print(error)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert "the new texts of a batch of rows" in run.stdout, run.stdout + run.stderr
+    assert {row["s"] for row in t.scan().to_arrow().to_pylist()} == {"x" * 200}

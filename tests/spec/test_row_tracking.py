@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-
 import pytest
 import siltstone as st
+from forging import edit, patch_entries, sizes
 from siltstone import errors as e
 
 SCHEMA = {"id": "INT", "p": "STRING", "v": "BIGINT"}
@@ -15,7 +13,7 @@ SCHEMA = {"id": "INT", "p": "STRING", "v": "BIGINT"}
 @pytest.fixture
 def table(cat):
     def table(name="t", schema=SCHEMA, partition_by=(), **options):
-        options = {"row-tracking.enabled": "true", **{k.replace("__", "."): v for k, v in options.items()}}
+        options = {"row-tracking.enabled": "true", **{k.replace("__", ".").replace("data_", "data-"): v for k, v in options.items()}}
         return cat.create_table(f"db.{name}", schema, partition_by=list(partition_by), options=options)
 
     return table
@@ -156,13 +154,35 @@ def test_features_name_row_ids(table):
     assert any(f.name == "row ids" for f in t.features())
 
 
+def says_next_row_id(t, snapshot, number):
+    path = f"{t.location.removeprefix('file:')}/snapshot/snapshot-{snapshot}"
+    edit(path, lambda version: version.update(nextRowId=number))
+
+
 def test_fsck_finds_ids_that_were_given_twice(table):
-    t = table()
+    t = table(manifest__compression="null")
     t.append(data(range(3)))
     t.append(data(range(3, 6)))
-    folder = pathlib.Path(t.location.removeprefix("file:"), "snapshot")
-    snapshot = json.loads((folder / "snapshot-2").read_text())
-    (folder / "snapshot-2").write_text(json.dumps({**snapshot, "nextRowId": 4}))
+    says_next_row_id(t, 2, 4)
     assert [f.code for f in t.maintenance.fsck().problems] == ["wrong-next-row-id"]
-    t.append(data([9]))
+    location = t.location.removeprefix("file:")
+    patch_entries(location, lambda entry: entry["_FILE"].update(_FIRST_ROW_ID=0))
+    sizes(location)
+    t = st.open_table(t.location)
     assert {f.code for f in t.maintenance.fsck().problems} >= {"row-id-twice"}
+
+
+@pytest.mark.parametrize("evolution", ["false", "true"])
+def test_no_row_gets_the_id_of_another_one_whatever_the_snapshot_says(table, evolution):
+    """New rows once hid those whose ids they got, where ``nextRowId`` was too small."""
+    t = table(data_evolution__enabled=evolution)
+    t.append(data(range(6)))
+    for number in (0, 5):
+        says_next_row_id(t, 1, number)
+        with pytest.raises(e.CorruptFile, match=f"the next row id is {number}, a manifest has row id 5") as caught:
+            st.open_table(t.location).append(data([9]))
+        assert caught.value.context["field"] == "nextRowId"
+        assert t.scan().count() == 6
+    says_next_row_id(t, 1, 6)
+    st.open_table(t.location).append(data([9]))
+    assert t.scan().count() == 7

@@ -3,9 +3,9 @@
 //! Everything below asks a [`Clock`] or [`new_uuid`] instead of the operating system, so that tests can set the time.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use chrono::{Local, NaiveDateTime, TimeZone, Utc};
 
@@ -13,6 +13,10 @@ use chrono::{Local, NaiveDateTime, TimeZone, Utc};
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Epoch milliseconds.
     fn now_millis(&self) -> i64;
+
+    /// How much time has gone by since some moment of this process: setting the wall clock does not change it. What waits counts
+    /// by it.
+    fn elapsed(&self) -> Duration;
 
     /// Waits; a manual clock only moves its hand.
     fn sleep(&self, time: Duration);
@@ -38,6 +42,12 @@ impl Clock for SystemClock {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the one place that asks the operating system for the time")]
+    fn elapsed(&self) -> Duration {
+        static BEGUN: OnceLock<Instant> = OnceLock::new();
+        BEGUN.get_or_init(Instant::now).elapsed()
+    }
+
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }
@@ -45,27 +55,37 @@ impl Clock for SystemClock {
 
 /// A clock that stands still until it is moved; for tests.
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    millis: AtomicI64,
+    /// Milliseconds that calls have waited.
+    waited: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that shows `millis`.
     pub fn at(millis: i64) -> Self {
-        Self(AtomicI64::new(millis))
+        Self { millis: AtomicI64::new(millis), waited: AtomicU64::new(0) }
     }
 
-    /// Moves the hand.
+    /// Sets the clock forward, or back.
     pub fn advance(&self, millis: i64) {
-        self.0.fetch_add(millis, Ordering::Relaxed);
+        self.millis.fetch_add(millis, Ordering::Relaxed);
     }
 }
 
 impl Clock for ManualClock {
     fn now_millis(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.millis.load(Ordering::Relaxed)
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.waited.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, time: Duration) {
-        self.advance(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(millis, Ordering::Relaxed);
+        self.advance(i64::try_from(millis).unwrap_or(i64::MAX));
     }
 }
 

@@ -105,6 +105,16 @@ impl OwnThreads {
     }
 }
 
+/// More gain nothing, and take long to start.
+const MOST_THREADS: usize = 256;
+
+/// As many as the environment asks for (`RAYON_NUM_THREADS`), or as there are cores.
+fn wanted() -> usize {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
+    let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    asked.unwrap_or_else(cores).min(MOST_THREADS)
+}
+
 fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let current = || POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +124,8 @@ fn pool() -> Option<Arc<ThreadPool>> {
         return Some(Arc::clone(pool));
     }
     // started outside of the lock, so that a fork hardly ever happens while it is held
-    let started = ThreadPoolBuilder::new().thread_name(|n| format!("siltstone-{n}")).build().ok()?;
+    let started =
+        ThreadPoolBuilder::new().num_threads(wanted()).thread_name(|n| format!("siltstone-{n}")).build().ok()?;
     let mut slot = current();
     if let Some((owner, pool)) = &*slot
         && *owner == process

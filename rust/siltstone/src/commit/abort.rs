@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{request::MARGIN_MILLIS, standing::stands};
+use super::{request::Since, standing::stands};
 use crate::{
     cleanup::{ManifestCache, References, Roots},
     error::{ErrorKind, Result},
@@ -147,37 +147,27 @@ pub(super) struct Search<'a> {
     store: ManifestStore,
     names: HashSet<&'a str>,
     partitions: HashSet<Vec<u8>>,
-    /// Snapshots from before this time do not matter; `None`: all do.
-    since: Option<i64>,
+    /// Before which snapshots nobody knows the files.
+    since: Since,
     strays: Strays,
     used: HashSet<String>,
 }
 
 impl<'a> Search<'a> {
     fn of_messages(ctx: &'a TableContext, messages: &'a [CommitMessage], strays: Strays) -> Result<Self> {
-        let files = messages.iter().flat_map(|m| {
-            let compact = m.compact.compact_after.iter().chain(&m.compact.changelog_files);
-            m.data.new_files.iter().chain(&m.data.changelog_files).chain(compact)
-        });
-        let search = Self::of_files(ctx, names(messages).map(String::as_str).collect(), files)?;
+        let search = Self::new(ctx, names(messages).map(String::as_str).collect(), Since::of_messages(messages))?;
         let partitions = messages.iter().map(|message| message.bucket.partition.clone()).collect();
         Ok(Self { partitions, strays, ..search })
     }
 
-    /// A search in other branches, for names among which are those of `files`.
-    pub(super) fn of_files<'f>(
-        ctx: &'a TableContext,
-        names: HashSet<&'a str>,
-        files: impl Iterator<Item = &'f DataFileMeta>,
-    ) -> Result<Self> {
-        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
-        let oldest = created.and_then(|times| times.into_iter().min());
+    /// A search in other branches.
+    pub(super) fn new(ctx: &'a TableContext, names: HashSet<&'a str>, since: Since) -> Result<Self> {
         Ok(Self {
             ctx,
             store: ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?,
             names,
             partitions: HashSet::new(),
-            since: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)),
+            since,
             strays: Strays::Count,
             used: HashSet::new(),
         })
@@ -194,18 +184,16 @@ impl<'a> Search<'a> {
     /// Whatever a snapshot added or deleted since: a file that is not alive any more may still be read.
     fn history(&mut self, snapshots: &SnapshotManager) -> Result<()> {
         let mut index = None;
+        let before = self.since.id(snapshots)?;
         let listed = snapshots.listed_ids()?;
         let removals = snapshots.removals().read()?;
-        for id in listed.into_iter().rev() {
+        for id in listed.into_iter().rev().take_while(|id| *id > before) {
             // expired, as all before it, or a rollback has removed it, and those before it are there
             let Some(snapshot) = snapshots.existing([id])?.pop() else { continue };
             if self.strays == Strays::Ignored
                 && matches!(stands(snapshots, &removals, &snapshot)?, Standing::TooLate | Standing::RolledBack)
             {
                 continue;
-            }
-            if self.since.is_some_and(|since| snapshot.time_millis < since) {
-                break;
             }
             match self.changes(&snapshot, &mut index) {
                 // it is going
@@ -235,15 +223,12 @@ impl<'a> Search<'a> {
         Ok(self.used.into_iter().min())
     }
 
-    /// What these versions of a branch refer to.
+    /// What these versions of a branch refer to. Of what is not in its line (tags, and what is going) the ids say nothing.
     fn referred(&mut self, branch: &str, mut roots: Roots) -> Result<()> {
-        let since = self.since.unwrap_or(i64::MIN);
-        roots.snapshots.retain(|snapshot| snapshot.time_millis >= since);
-        roots.aside.retain(|snapshot| snapshot.time_millis >= since);
-        roots.released.retain(|snapshot| snapshot.time_millis >= since);
-        roots.tags.retain(|(_, tagged)| tagged.time_millis >= since);
-        roots.changelogs.retain(|changelog| changelog.time_millis >= since);
         let of = TableContext { branch: branch.to_owned(), ..self.ctx.clone() };
+        let before = self.since.id(&of.snapshots())?;
+        roots.snapshots.retain(|snapshot| snapshot.id > before);
+        roots.changelogs.retain(|changelog| changelog.id > before);
         let mut found = References::default();
         found.add_branch(&of, &ManifestCache::new(self.ctx)?, &roots)?;
         found.data.into_iter().chain(found.meta).for_each(|name| self.found(name));

@@ -229,7 +229,7 @@ impl TableCommit {
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
         let mut plan = planner.plan(latest, request.committable.check_append || tries.in_doubt || tries.overlaps)?;
-        let next_row_id = assign_row_ids(ctx, latest, &mut plan.changes)?;
+        let next_row_id = assign_row_ids(ctx, latest, |latest| manifests.of(store, latest), &mut plan.changes)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(CommitStep::Nothing);
         }

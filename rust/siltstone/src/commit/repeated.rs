@@ -24,7 +24,7 @@ use super::{
     changes::{FileChanges, brought_by},
     plan::Source,
     publish::Tries,
-    request::{Request, Since},
+    request::{Request, Since, still_there},
     standing::stands,
 };
 use crate::{
@@ -40,23 +40,6 @@ use crate::{
 
 /// So many snapshots are searched at the same time.
 const AT_ONCE: usize = 32;
-
-impl Since {
-    /// Up to which id nobody can have committed them, as the table is now: where the snapshot has gone, its id and those before
-    /// it may be others'.
-    fn id(&self, snapshots: &SnapshotManager) -> Result<i64> {
-        self.after.as_ref().map_or(Ok(0), |after| still_there(snapshots, after))
-    }
-
-    /// Whether a line may have the files: one that has, or had, the snapshot after which they were made, and went on from it.
-    fn may_know(&self, line: &SnapshotManager) -> Result<bool> {
-        let Some(after) = &self.after else { return Ok(true) };
-        match line.existing([after.id])?.pop() {
-            Some(found) => Ok(after.is(&found)),
-            None => Ok(line.listed_ids()?.last().is_some_and(|last| *last > after.id)),
-        }
-    }
-}
 
 /// An error when messages were committed before by snapshots that have expired since, as what tags, changelogs and branches keep
 /// tells.
@@ -108,14 +91,6 @@ fn first_without_gap(ids: &[i64]) -> Option<i64> {
     Some(first)
 }
 
-/// The id of a snapshot when it is the table's; 0 when it has gone, and its id may be another's.
-fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Result<i64> {
-    Ok(match snapshots.existing([snapshot.id])?.pop() {
-        Some(found) if snapshot.is(&found) => snapshot.id,
-        _ => 0,
-    })
-}
-
 /// An error when another branch has a file that a commit adds: it goes with that branch's versions, whether they are being removed
 /// or not, and nobody who removes them looks at this branch again.
 ///
@@ -138,7 +113,7 @@ fn check_not_elsewhere(
             return Ok(());
         }
         let names = made().map(|file| &file.file_name).chain(index.clone().map(|entry| &entry.file_name));
-        let search = Search::of_files(ctx, names.map(String::as_str).collect(), made())?;
+        let search = Search::new(ctx, names.map(String::as_str).collect(), since.clone())?;
         if let Some(name) = search.found_in(branch)? {
             return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds was committed to another branch")
                 .with("table", &ctx.name)
@@ -178,7 +153,7 @@ impl TableCommit {
             Some(searched) => still_there(&self.snapshots, searched)?.max(id),
             None => id,
         };
-        let newest = if brought.is_empty() { None } else { self.search(&brought, store, (from, since.millis), tries)? };
+        let newest = if brought.is_empty() { None } else { self.search(&brought, store, from, tries)? };
         let added = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
         let mut files = added.chain(&changes.changelog);
         // the files of a compaction go with the commit of the same messages that gives it up, which leaves no record
@@ -210,7 +185,7 @@ impl TableCommit {
         &self,
         added: &[ManifestEntry],
         store: &ManifestStore,
-        (after, millis): (i64, Option<i64>),
+        after: i64,
         tries: &Tries,
     ) -> Result<Option<RemovedSnapshot>> {
         let names: HashSet<&str> = added.iter().map(|entry| entry.file.file_name.as_str()).collect();
@@ -231,21 +206,12 @@ impl TableCommit {
         for ids in since_then.chunks(AT_ONCE) {
             let mut snapshots = self.snapshots.existing(ids.iter().copied())?;
             snapshots.retain(|snapshot| !removals.is_rolled_back(snapshot) && !tries.made(snapshot));
-            // only those before a version are older
-            let is_older = |snapshot: &Snapshot| {
-                millis.is_some_and(|millis| snapshot.time_millis < millis) && removals.admits(snapshot)
-            };
-            let older = snapshots.iter().rposition(is_older);
-            let younger = snapshots.split_off(older.map_or(0, |older| older + 1));
-            let versions = || younger.iter().rev().find(|snapshot| removals.admits(snapshot));
+            let versions = || snapshots.iter().rev().find(|snapshot| removals.admits(snapshot));
             newest = newest.or_else(|| versions().map(RemovedSnapshot::from));
             let known = cancel::carried(&known);
-            let found: Vec<Option<Error>> = in_pool(|| younger.par_iter().map(known).collect::<Result<_>>())?;
+            let found: Vec<Option<Error>> = in_pool(|| snapshots.par_iter().map(known).collect::<Result<_>>())?;
             if let Some(repeated) = found.into_iter().flatten().next() {
                 return Err(repeated);
-            }
-            if older.is_some() {
-                break;
             }
         }
         Ok(newest)

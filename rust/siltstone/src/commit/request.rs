@@ -6,11 +6,11 @@ use super::{
     plan::Source,
     user::Seen,
 };
-use crate::snapshot::{CommitKind, RemovedSnapshot};
-
-/// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the writing machine, up
-/// to 14 hours off, and clocks differ.
-pub(super) const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
+use crate::{
+    error::Result,
+    snapshot::{CommitKind, RemovedSnapshot, SnapshotManager},
+    wire::CommitMessage,
+};
 
 /// One snapshot to make.
 #[derive(Debug)]
@@ -39,13 +39,12 @@ impl Request<'_> {
     }
 }
 
-/// Before which snapshots nobody can have committed some files.
+/// Before which snapshots nobody can have committed some files. Times say nothing of that: each writer takes them from its own
+/// clock, and one that is wrong by days would hide what came before it.
 #[derive(Clone, Debug)]
 pub(super) struct Since {
     /// Up to this one, as long as it is there; `None`: nobody knows.
     pub(super) after: Option<RemovedSnapshot>,
-    /// Before this time; `None`: nobody knows.
-    pub(super) millis: Option<i64>,
 }
 
 impl Since {
@@ -54,12 +53,36 @@ impl Since {
         if !committable.check_append {
             return None;
         }
-        let messages = &committable.messages;
+        Some(Self::of_messages(&committable.messages))
+    }
+
+    /// What messages say of themselves.
+    pub(super) fn of_messages(messages: &[CommitMessage]) -> Self {
         let after: Option<Vec<&RemovedSnapshot>> = messages.iter().map(|message| message.after.as_ref()).collect();
         let oldest = after.and_then(|after| after.into_iter().min_by_key(|after| after.id));
-        let files = messages.iter().flat_map(|message| &message.data.new_files);
-        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
-        let first = created.and_then(|times| times.into_iter().min());
-        Some(Self { after: oldest.cloned(), millis: first.map(|first| first.saturating_sub(MARGIN_MILLIS)) })
+        Self { after: oldest.cloned() }
     }
+
+    /// Up to which id of a line nobody can have committed them, as the line is now: where the snapshot has gone, its id and those
+    /// before it may be others'.
+    pub(super) fn id(&self, line: &SnapshotManager) -> Result<i64> {
+        self.after.as_ref().map_or(Ok(0), |after| still_there(line, after))
+    }
+
+    /// Whether a line may have the files: one that has, or had, the snapshot after which they were made, and went on from it.
+    pub(super) fn may_know(&self, line: &SnapshotManager) -> Result<bool> {
+        let Some(after) = &self.after else { return Ok(true) };
+        match line.existing([after.id])?.pop() {
+            Some(found) => Ok(after.is(&found)),
+            None => Ok(line.listed_ids()?.last().is_some_and(|last| *last > after.id)),
+        }
+    }
+}
+
+/// The id of a snapshot when it is the line's; 0 when it has gone, and its id may be another's.
+pub(super) fn still_there(line: &SnapshotManager, snapshot: &RemovedSnapshot) -> Result<i64> {
+    Ok(match line.existing([snapshot.id])?.pop() {
+        Some(found) if snapshot.is(&found) => snapshot.id,
+        _ => 0,
+    })
 }

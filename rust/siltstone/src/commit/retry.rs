@@ -16,7 +16,7 @@ const STRETCH: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Retry {
     clock: ClockRef,
-    started: i64,
+    started: Duration,
     retries: u32,
     max_retries: u32,
     timeout: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct Retry {
 impl Retry {
     pub(super) fn new(options: &CoreOptions, clock: &ClockRef) -> Self {
         Self {
-            started: clock.now_millis(),
+            started: clock.elapsed(),
             clock: ClockRef::clone(clock),
             retries: 0,
             max_retries: options.commit_max_retries,
@@ -43,8 +43,8 @@ impl Retry {
 
     /// Waits for the next try; an error when there is none left.
     pub(super) fn next(&mut self) -> Result<(), Error> {
-        let elapsed = self.clock.now_millis().saturating_sub(self.started);
-        let late = self.timeout.is_some_and(|timeout| u128::try_from(elapsed).unwrap_or(0) > timeout.as_millis());
+        let elapsed = self.clock.elapsed().saturating_sub(self.started);
+        let late = self.timeout.is_some_and(|timeout| elapsed > timeout);
         if late || self.retries >= self.max_retries {
             return Err(self.exhausted(elapsed));
         }
@@ -67,10 +67,11 @@ impl Retry {
         wait + (wait / 5).mul_f64(random_share())
     }
 
-    fn exhausted(&self, elapsed: i64) -> Error {
+    fn exhausted(&self, elapsed: Duration) -> Error {
         let text = format!(
-            "Commit failed after {elapsed} millis with {} retries, there maybe exist commit conflicts between \
+            "Commit failed after {} millis with {} retries, there maybe exist commit conflicts between \
              multiple jobs.",
+            elapsed.as_millis(),
             self.retries
         );
         Error::new(ErrorKind::CommitRetriesExhausted, text)

@@ -17,21 +17,25 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, is_blob_file},
     limits,
-    manifest::{DataFileMeta, EntryKind, FileSource},
+    manifest::{DataFileMeta, EntryKind, FileSource, ManifestFileMeta},
     snapshot::Snapshot,
     types::special,
 };
 
-/// Numbers the rows of the changes on top of `latest`; the id of the next row.
-pub(super) fn assign_row_ids(
+/// Numbers the rows of the changes on top of `latest`, whose manifests can be asked for; the id of the next row.
+pub(super) fn assign_row_ids<'m>(
     ctx: &TableContext,
     latest: Option<&Snapshot>,
+    manifests: impl FnOnce(&Snapshot) -> Result<&'m [ManifestFileMeta]>,
     changes: &mut Cow<'_, FileChanges>,
 ) -> Result<i64> {
     let mut next = latest.and_then(|latest| latest.next_row_id).unwrap_or(0);
     let brings = |changes: &FileChanges| changes.files.iter().any(|entry| entry.kind == EntryKind::Add);
     if !ctx.options.row_tracking_enabled || !brings(changes) {
         return Ok(next);
+    }
+    if let Some(latest) = latest {
+        check_unused(ctx, next, manifests(latest)?)?;
     }
     // BLOB columns have files of their own for the rows of the file before them
     let (mut rows_from, mut of_columns) = (next, HashMap::new());
@@ -57,6 +61,18 @@ pub(super) fn assign_row_ids(
         }
     }
     Ok(next)
+}
+
+/// An error when a manifest of the newest version has an id that is to be given to a new row: the new one would hide the other.
+fn check_unused(ctx: &TableContext, next: i64, manifests: &[ManifestFileMeta]) -> Result<()> {
+    match manifests.iter().filter_map(|manifest| manifest.max_row_id).max() {
+        Some(last) if last >= next => {
+            let message =
+                format!("the newest snapshot says that the next row id is {next}, a manifest has row id {last}");
+            Err(Error::new(ErrorKind::CorruptFile, message).with("table", &ctx.name).with("field", "nextRowId"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn without_rows(ctx: &TableContext, file: &DataFileMeta) -> Error {

@@ -52,8 +52,8 @@ pub(super) fn evaluate(node: &Node, rows: &RecordBatch, wanted: Option<&DataType
         Node::Chain(first, rest) => chain(first, rest, rows),
         Node::Coalesce(parts) => coalesce(parts, rows, wanted),
         Node::Case(branches, otherwise) => case(node, branches, otherwise.as_deref(), rows, wanted),
-        Node::Upper(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_uppercase)),
-        Node::Lower(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_lowercase)),
+        Node::Upper(inner) => map_text(&node_texts(inner, rows)?, str::to_uppercase),
+        Node::Lower(inner) => map_text(&node_texts(inner, rows)?, str::to_lowercase),
     }
 }
 
@@ -72,7 +72,7 @@ fn chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch) -> Result<
         crate::cancel::check()?;
         let right = operand(node, *operator, rows)?;
         value = match operator {
-            Operator::Concatenate => concatenate(&texts(&value, left)?, &texts(&right, Some(node))?),
+            Operator::Concatenate => concatenate(&texts(&value, left)?, &texts(&right, Some(node))?)?,
             operator => arithmetic(*operator, &value, &right)?,
         };
         left = None;

@@ -1,14 +1,15 @@
 //! Values as text in new values of columns: the text that the same value has when its column becomes STRING.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, StringArray, cast::AsArray};
+use arrow_array::{Array, ArrayRef, StringArray, builder::StringBuilder, cast::AsArray};
 use arrow_schema::{DataType as Arrow, Field};
 
 use super::{arithmetic::converted, invalid, node::Node};
 use crate::{
     cast::cast_array,
-    error::Result,
+    error::{Error, ErrorKind, Result},
+    limits,
     types::{DataType, MAX_LENGTH, TypeKind, arrow_type, data_type_from_arrow},
 };
 
@@ -33,14 +34,53 @@ pub(super) fn texts(array: &ArrayRef, node: Option<&Node>) -> Result<StringArray
     Ok(texts.as_string::<i32>().clone())
 }
 
-pub(super) fn concatenate(left: &StringArray, right: &StringArray) -> ArrayRef {
-    let joined = left.iter().zip(right).map(|(a, b)| Some(format!("{}{}", a?, b?)));
-    Arc::new(joined.collect::<StringArray>())
+/// # Errors
+/// `MemoryLimitExceeded`, as for all new texts: they do not fit into memory, or into an array.
+pub(super) fn concatenate(left: &StringArray, right: &StringArray) -> Result<ArrayRef> {
+    let pairs = || left.iter().zip(right).map(|(a, b)| a.zip(b));
+    let bytes = pairs().flatten().map(|(a, b)| a.len() + b.len()).sum();
+    let mut joined = room(left.len(), bytes)?;
+    for pair in pairs() {
+        let Some((a, b)) = pair else {
+            joined.append_null();
+            continue;
+        };
+        joined.write_str(a).map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
+        joined.append_value(b);
+    }
+    Ok(Arc::new(joined.finish()))
 }
 
-pub(super) fn map_text(texts: &StringArray, f: impl Fn(&str) -> String) -> ArrayRef {
-    Arc::new(texts.iter().map(|text| text.map(&f)).collect::<StringArray>())
+pub(super) fn map_text(texts: &StringArray, f: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    let mut mapped = room(texts.len(), texts.value_data().len())?;
+    let mut bytes: usize = 0;
+    for text in texts {
+        let text = text.map(&f);
+        bytes = bytes.saturating_add(text.as_ref().map_or(0, String::len));
+        check_size(bytes)?;
+        mapped.append_option(text);
+    }
+    Ok(Arc::new(mapped.finish()))
 }
+
+/// Room for so many texts of so many bytes together.
+fn room(texts: usize, bytes: usize) -> Result<StringBuilder> {
+    check_size(bytes)?;
+    limits::ask(bytes, NEW_TEXTS)?;
+    Ok(StringBuilder::with_capacity(texts, bytes))
+}
+
+/// An array of texts has 2 GiB at most.
+fn check_size(bytes: usize) -> Result<()> {
+    match i32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::new(ErrorKind::MemoryLimitExceeded, format!("{NEW_TEXTS} have more than 2 GiB together"))
+            .hint("change fewer rows at once, or to shorter texts")),
+    }
+}
+
+/// What needs the memory.
+const NEW_TEXTS: &str = "the new texts of a batch of rows";
 
 /// The type of values: that of their column, which knows how many digits its texts have, else what Arrow's type means.
 fn value_type(array: &ArrayRef, node: Option<&Node>) -> Result<DataType> {
@@ -78,7 +118,6 @@ mod tests {
     use super::*;
     use crate::{
         dml::Assignment,
-        error::{ErrorKind, Result},
         row::{array_from_datums, datum_from_text},
         types::{DataField, parse_type},
     };

@@ -90,12 +90,16 @@ impl<'a> Bitmaps<'a> {
     fn bitmap(&self, offset: i32) -> Result<RoaringBitmap> {
         cancel::check()?;
         let Ok(start) = usize::try_from(offset) else {
-            return Ok(RoaringBitmap::from_iter([(-1 - offset).cast_unsigned()]));
+            let row = (-1 - offset).cast_unsigned();
+            if row >= self.rows {
+                return Err(roaring_bytes::beyond(self.what, row, self.rows));
+            }
+            return Ok(RoaringBitmap::from_iter([row]));
         };
         let bytes = self.body.get(start..);
         let bytes =
             bytes.ok_or_else(|| Error::corrupt(self.what, start as u64, "a bitmap of rows", "the end of the index"))?;
-        roaring_bytes::read_next(self.what, &mut ByteReader::new(self.what, bytes))
+        roaring_bytes::read_next(self.what, &mut ByteReader::new(self.what, bytes), self.rows)
     }
 
     fn any(&self, keys: &[Key]) -> Result<RoaringBitmap> {

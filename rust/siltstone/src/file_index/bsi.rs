@@ -44,8 +44,8 @@ impl BitSliced {
         if u32::try_from(told) != Ok(rows) {
             return Err(from.error(format!("{rows} rows, as the data file has"), told));
         }
-        let positive = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from)? };
-        let negative = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from)? };
+        let positive = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from, rows)? };
+        let negative = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from, rows)? };
         Ok(Self { rows, positive, negative })
     }
 
@@ -96,16 +96,16 @@ impl BitSliced {
 }
 
 impl Side {
-    fn read(what: &str, from: &mut ByteReader<'_>) -> Result<Self> {
+    fn read(what: &str, from: &mut ByteReader<'_>, rows: u32) -> Result<Self> {
         check_version(from)?;
         let (min, max) = (from.i64_be()?, from.i64_be()?);
-        let existing = roaring_bytes::read_next(what, from)?;
+        let existing = roaring_bytes::read_next(what, from, rows)?;
         // an empty bitmap has 8 bytes
         let count = from.count_be(8)?;
         let (Ok(min), Ok(max), ..=64) = (u64::try_from(min), u64::try_from(max), count) else {
             return Err(from.error("at most 64 slices of numbers from 0 on", format!("{count} of {min} to {max}")));
         };
-        let slices = (0..count).map(|_| roaring_bytes::read_next(what, from)).collect::<Result<_>>()?;
+        let slices = (0..count).map(|_| roaring_bytes::read_next(what, from, rows)).collect::<Result<_>>()?;
         Ok(Self { min, max, slices: BitSlices { existing, slices } })
     }
 

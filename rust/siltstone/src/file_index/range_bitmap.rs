@@ -53,7 +53,7 @@ impl RangeBitmap {
         if i32::try_from(values.len()) != Ok(count) {
             return Err(from.error(format!("{count} values"), values.len()));
         }
-        let numbers = read_numbers(what, from.take(from.remaining())?)?;
+        let numbers = read_numbers(what, from.take(from.remaining())?, rows)?;
         Ok(Self { rows, values, numbers })
     }
 
@@ -150,7 +150,7 @@ fn read_chunk(what: &str, chunk: &mut ByteReader<'_>, keys: &[u8], form: Form, v
     Ok(())
 }
 
-fn read_numbers(what: &str, bytes: &[u8]) -> Result<BitSlices> {
+fn read_numbers(what: &str, bytes: &[u8], rows: u32) -> Result<BitSlices> {
     let mut from = ByteReader::new(what, bytes);
     let mut header = header(what, &mut from)?;
     let (slices, existing, _) = (header.u8()?, header.i32_be()?, header.i32_be()?);
@@ -158,13 +158,14 @@ fn read_numbers(what: &str, bytes: &[u8]) -> Result<BitSlices> {
         return Err(header.error("at most 64 slices", slices));
     }
     let length = usize::try_from(existing).unwrap_or(usize::MAX);
-    let existing = roaring_bytes::read(what, from.take(length)?)?;
+    let existing = roaring_bytes::read(what, from.take(length)?, rows)?;
     let body = from.take(from.remaining())?;
     let slices = (0..slices).map(|_| {
         let (offset, length) = (header.i32_be()?, header.i32_be()?);
         let range = usize::try_from(offset).ok().zip(usize::try_from(length).ok());
         let slice = range.and_then(|(offset, length)| body.get(offset..offset.checked_add(length)?));
-        roaring_bytes::read(what, slice.ok_or_else(|| header.error("a slice", "the end of the index"))?)
+        let slice = slice.ok_or_else(|| header.error("a slice", "the end of the index"))?;
+        roaring_bytes::read(what, slice, rows)
     });
     Ok(BitSlices { existing, slices: slices.collect::<Result<_>>()? })
 }

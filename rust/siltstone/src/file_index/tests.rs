@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     codec::{from_hex, to_hex},
+    error::ErrorKind,
     predicate::CompareOp,
 };
 
@@ -166,6 +167,28 @@ fn range_bitmaps_find_texts_in_chunks() {
         assert_eq!(read.answer(&Question::IsNull).unwrap(), rows(&[300]));
         assert!(read.answer(&Question::Compare(CompareOp::Lt, &text("000"))).unwrap().is_none());
     }
+}
+
+/// A few bytes named four billion rows, and no read of the table came to an end.
+#[test]
+fn bitmaps_of_rows_that_the_file_does_not_have_are_corrupt() {
+    // a fourth row in the bitmaps, and a head that speaks of three
+    let of_three = |mut bytes: Vec<u8>, at: usize| {
+        bytes[at..at + 4].copy_from_slice(&3_u32.to_be_bytes());
+        bytes
+    };
+    let bytes = of_three(to_write(&ints(&TENS)).bytes(Form::I32, 2, 16 << 10).unwrap(), 1);
+    let read = Bitmaps::read("x", &bytes, Form::I32, 3).unwrap();
+    let error = read.answer(&Question::In(&[Key::Integer(10)])).unwrap_err();
+    assert_eq!(error.message(), "expected numbers of the 3 rows of the file, found row 3");
+    // the row of a value that has one alone
+    let one = of_three(to_write(&ints(&[None, None, None, Some(7)])).bytes(Form::I32, 2, 16 << 10).unwrap(), 1);
+    let read = Bitmaps::read("x", &one, Form::I32, 3).unwrap();
+    assert!(read.answer(&Question::In(&[Key::Integer(7)])).is_err());
+    let bytes = of_three(BitSliced::build(&TENS).unwrap().bytes().unwrap(), 1);
+    assert_eq!(BitSliced::read("x", &bytes, 3).unwrap_err().kind(), ErrorKind::CorruptFile);
+    let bytes = of_three(range_bitmap::bytes(&to_write(&ints(&TENS)), Form::I32, 16 << 10).unwrap(), 5);
+    assert_eq!(RangeBitmap::read("x", &bytes, Form::I32, 3).unwrap_err().kind(), ErrorKind::CorruptFile);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    env::{ClockRef, ManualClock},
+    env::{Clock, ClockRef, ManualClock},
     error::ErrorKind,
     fs::{FaultFileIo, FileIo as _, FileIoRef},
 };
@@ -274,6 +274,36 @@ fn one_upkeep_operation_at_a_time_and_the_others_say_so() {
     assert!(UpkeepLock::try_take(&bed.fs, "/t").unwrap().is_none());
     drop(held);
     assert!(UpkeepLock::try_take(&bed.fs, "/t").unwrap().is_some());
+}
+
+/// A clock that is set back while somebody waits.
+#[derive(Debug)]
+struct SetBack(ManualClock);
+
+impl Clock for SetBack {
+    fn now_millis(&self) -> i64 {
+        self.0.now_millis()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.0.sleep(time);
+        self.0.advance(-3_600_000);
+    }
+}
+
+/// It once waited for as long as the clock had been set back.
+#[test]
+fn a_wait_for_the_lock_ends_in_time_although_the_clock_is_set_back() {
+    let bed = Bed::new();
+    let _held = bed.lock();
+    let clock: ClockRef = Arc::new(SetBack(ManualClock::at(0)));
+    let error = UpkeepLock::take_with(&bed.fs, "/t", Duration::from_secs(2), &clock).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UpkeepRunning);
+    assert_eq!(clock.elapsed(), Duration::from_secs(2));
 }
 
 #[test]

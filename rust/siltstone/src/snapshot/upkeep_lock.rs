@@ -38,17 +38,17 @@ impl UpkeepLock {
 
     /// [`UpkeepLock::take`] by another clock.
     pub fn take_with(fs: &FileIoRef, location: &str, patience: Duration, clock: &ClockRef) -> Result<Self> {
-        let begun = clock.now_millis();
+        let begun = clock.elapsed();
         loop {
             if let Some(lock) = Self::try_with(fs, location, clock)? {
                 return Ok(lock);
             }
-            let waited = clock.now_millis().saturating_sub(begun);
-            if i64::try_from(patience.as_millis()).is_ok_and(|patience| waited >= patience) {
+            let waited = clock.elapsed().saturating_sub(begun);
+            if waited >= patience {
                 let message = "another expiry, rollback, deletion or renaming, or orphan cleaning is at work";
                 return Err(Error::new(ErrorKind::UpkeepRunning, message)
                     .with("file", path(location))
-                    .with("waited_millis", waited)
+                    .with("waited_millis", waited.as_millis())
                     .hint("try again when it has ended; `siltstone.upkeep-lock-timeout` says how long to wait"));
             }
             cancel::check()?;

@@ -83,7 +83,7 @@ impl Table {
         self.check_not_replaced()?;
         let patience = ctx.options.upkeep_lock_timeout;
         let recorded = self.consumers().record(&ctx.location, consumer, (next, reads_state), patience);
-        recorded.map_err(|e| e.in_table(&ctx.name))?;
+        explained(ctx, recorded.map_err(|e| e.in_table(&ctx.name)))?;
         if let Some(error) = replaced(ctx)? {
             self.consumers().delete(consumer)?;
             return Err(error);
@@ -204,7 +204,9 @@ impl ChangeStream {
             known => known,
         };
         if args.end.is_none() && !args.follow {
-            follow.end_with_newest()?;
+            let ended = follow.end_with_newest();
+            // a table that was renamed away has no newest version
+            ended.or_else(|error| table.check_not_replaced().and(Err(error)))?;
         }
         match (&consumer, known) {
             (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,

@@ -11,6 +11,15 @@ use crate::{
     snapshot::RemovedSnapshot,
 };
 
+/// Files were made on the tenth day, as their writers' clocks said.
+fn handed_out_later(name: &str, after: Option<RemovedSnapshot>) -> Committable {
+    let mut committable = handed_out(name, after);
+    for file in committable.messages.iter_mut().flat_map(|message| &mut message.data.new_files) {
+        file.creation_time = Some(10 * 24 * 3_600_000);
+    }
+    committable
+}
+
 fn handed_out(name: &str, after: Option<RemovedSnapshot>) -> Committable {
     Committable { check_append: true, ..of(vec![CommitMessage { after, ..adds(&[name]) }]) }
 }
@@ -119,4 +128,47 @@ fn messages_whose_commit_was_rolled_back_are_committed_again() {
     rollback(&t.ctx, &VersionSelector::Snapshot(id), false).unwrap();
     t.commit_as("u").commit(handed_out("b", None)).unwrap();
     check(&t, "after the rollback");
+}
+
+/// The search for the first commit once ended at a snapshot two days older than the files: behind one whose writer's clock was wrong
+/// the same messages were committed twice.
+#[test]
+fn messages_are_committed_once_however_wrong_the_clock_of_another_writer_is() {
+    let t = begun();
+    let before = t.latest().map(|latest| RemovedSnapshot::from(&latest));
+    let right = TableCommit::new(&t.ctx, "u").with_clock(Arc::new(ManualClock::at(10 * 24 * 3_600_000)));
+    right.commit(handed_out_later("b", before.clone())).unwrap();
+    t.io.write_new(&format!("{ROOT}/bucket-0/c"), b"rows", true).unwrap();
+    right.commit(of(vec![compacts(&[f("b")], &[f("c")])])).unwrap();
+    // the first day
+    t.add(&["d"]);
+    for after in [None, before] {
+        let error = right.commit(handed_out_later("b", after)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    }
+    assert_eq!(t.names(), ["a", "c", "d"]);
+}
+
+/// By the same rule `abort` once deleted files that versions and tags still needed.
+#[test]
+fn aborted_messages_keep_committed_files_however_wrong_the_clock_of_their_committer_is() {
+    for tagged in [false, true] {
+        let t = begun();
+        let before = t.latest().map(|latest| RemovedSnapshot::from(&latest));
+        // the first day
+        t.commit_as("slow").commit(handed_out_later("b", before.clone())).unwrap();
+        if tagged {
+            create_tag(&t.ctx, "kept", &CreateTag::default()).unwrap();
+        }
+        t.io.write_new(&format!("{ROOT}/bucket-0/c"), b"rows", true).unwrap();
+        t.commit_as("slow").commit(of(vec![compacts(&[f("b")], &[f("c")])])).unwrap();
+        t.add(&["d"]);
+        if tagged {
+            expire_snapshots(&t.ctx, &Retention { max: 1, min: 1, older_than: None, limit: i64::MAX }, false).unwrap();
+        }
+        for after in [None, before.clone()] {
+            t.commit_as("u").abort(&handed_out_later("b", after).messages).unwrap();
+            assert!(t.io.exists(&format!("{ROOT}/bucket-0/b")).unwrap(), "tagged: {tagged}");
+        }
+    }
 }

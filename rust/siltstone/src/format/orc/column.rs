@@ -344,8 +344,9 @@ fn times(
         let (whole, part) = clock
             .time(*whole, *part)
             .ok_or_else(|| seconds.stream().corrupt("a time", format!("{whole} seconds and {part}")))?;
-        let value = whole.checked_mul(per_second).and_then(|v| v.checked_add(part / nanos_each));
-        values.push(value.ok_or_else(|| {
+        // the second alone may lie before the first time of the type
+        let value = i128::from(whole) * per_second + i128::from(part / nanos_each);
+        values.push(i64::try_from(value).map_err(|_| {
             Error::new(ErrorKind::UnsupportedType, format!("a timestamp is out of the range of {to}"))
                 .with("file", seconds.stream().path())
         })?);

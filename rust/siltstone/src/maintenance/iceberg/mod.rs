@@ -184,8 +184,29 @@ impl<'a> Publication<'a> {
                 gone.push(id);
             }
         }
-        self.ctx.fs.overwrite(&self.hint_path(), self.snapshot.id.to_string().as_bytes())?;
+        self.write_hint()?;
         Ok(gone)
+    }
+
+    /// Another writer may have put a newer version there since it was looked for, and taken this one away: whoever writes looks
+    /// again afterwards, so that the last one to write sees the newest.
+    fn write_hint(&self) -> Result<()> {
+        let mut newest = self.snapshot.id;
+        loop {
+            self.ctx.fs.overwrite(&self.hint_path(), newest.to_string().as_bytes())?;
+            let mut versions = self.versions()?;
+            versions.retain(|(id, _)| *id > newest);
+            versions.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+            let mut later = None;
+            for (id, path) in versions {
+                if self.describes_a_version(id, &path)? {
+                    later = Some(id);
+                    break;
+                }
+            }
+            let Some(later) = later else { return Ok(()) };
+            newest = later;
+        }
     }
 
     /// Ids and paths of the metadata that there is.

@@ -93,14 +93,14 @@ impl CatalogLock {
 
     fn take_with(metastore: &Arc<dyn Metastore>, name: &TableName, clock: &ClockRef) -> Result<Option<Self>> {
         let Some(patience) = metastore.patience() else { return Ok(None) };
-        let begun = clock.now_millis();
+        let begun = clock.elapsed();
         let mut pause = PAUSE;
         loop {
             if let Some(taken) = metastore.try_lock(name)? {
                 return Ok(Some(Self { metastore: Arc::clone(metastore), name: name.clone(), taken }));
             }
-            let waited = clock.now_millis().saturating_sub(begun);
-            if i64::try_from(patience.timeout.as_millis()).is_ok_and(|timeout| waited >= timeout) {
+            let waited = clock.elapsed().saturating_sub(begun);
+            if waited >= patience.timeout {
                 return Err(still_held(name, waited));
             }
             pause = pause.saturating_mul(2).min(patience.longest_sleep.max(SLICE));
@@ -114,10 +114,10 @@ impl CatalogLock {
     }
 }
 
-fn still_held(name: &TableName, waited: i64) -> Error {
+fn still_held(name: &TableName, waited: Duration) -> Error {
     Error::new(ErrorKind::CommitRetriesExhausted, "somebody held the catalog's lock of the table all the time")
         .with("table", name.plain())
-        .with("waited_millis", waited)
+        .with("waited_millis", waited.as_millis())
         .hint("try again; the catalog option 'lock-acquire-timeout' says how long to wait")
 }
 

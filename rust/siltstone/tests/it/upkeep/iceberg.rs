@@ -82,3 +82,41 @@ fn no_metadata_lies_ahead_of_the_hint_after_a_rollback() {
         }
     }
 }
+
+/// A commit that was held up before it wrote the hint once put its own version there, whose metadata the next commit had deleted.
+#[test]
+fn the_hint_names_the_newest_version_whichever_of_two_commits_writes_it_last() {
+    for kept in ["0", "10"] {
+        let options = [
+            ("bucket", "-1"),
+            ("metadata.iceberg.storage", "table-location"),
+            ("metadata.iceberg.previous-versions-max", kept),
+        ];
+        let (made, fs) = table(&[], &options);
+        append(&fs, "main", (1, 0));
+        let mut beside = 0;
+        for call in 0.. {
+            let io = made.fork();
+            let fs: FileIoRef = Arc::new(io.clone());
+            let others = Arc::clone(&fs);
+            let then = move || {
+                append(&others, "main", (20, 0));
+                Ok(())
+            };
+            let meanwhile = Arc::new(Meanwhile::new().before_call(call, then));
+            let ctx = TableContext {
+                fs: Arc::new(io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>)),
+                ..open(&fs, "main")
+            };
+            let messages = written(&ctx, &[(10, 0)]);
+            Committer::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
+            if meanwhile.left() > 0 {
+                break;
+            }
+            let newest = SnapshotManager::new(Arc::clone(&fs), ROOT).latest().unwrap().unwrap();
+            assert_eq!((newest.id, described(&fs)), (3, (3, newest.delta_manifest_list)), "before call {call}");
+            beside += 1;
+        }
+        assert!(beside > 30, "{beside}");
+    }
+}
