@@ -22,7 +22,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine java setup dev demo quick test test-rust test-python stress servers fuzz check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick quick-rust quick-python test test-rust test-python stress servers fuzz check lint types advisories licenses fix \
         bench docs wheel clean
 
 help:
@@ -65,16 +65,23 @@ dev: $(VENV)/.built
 demo: java dev
 	$(BIN)/siltstone demo
 
-# Compiled without optimization, and only what changed. Of each test with many cases one in twelve, without Java and Spark.
-quick: $(VENV)/.tools
+# Compiled without optimization, and only what changed; Clippy looks at our crates while it compiles them. Of each test with
+# many cases one in twelve, without Java and Spark.
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+quick:
+	@$(MAKE) --no-print-directory -j 2 quick-rust $(VENV)/.tools
+	@$(MAKE) --no-print-directory quick-python
+
+quick-rust: | machine
 	cargo fmt --all --check
+	$(LINTED) PROPTEST_CASES=8 RUST_MIN_STACK=16777216 cargo test $(QUICK) --lib
+
+quick-python: $(VENV)/.tools
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/typos
-	cargo clippy $(QUICK) --all-targets -- -D warnings
-	PROPTEST_CASES=8 RUST_MIN_STACK=16777216 cargo test $(QUICK) --lib
 	@rm -f $(VENV)/.built
-	$(BIN)/maturin develop --locked --profile quick
+	$(LINTED) $(BIN)/maturin develop --locked --profile quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
