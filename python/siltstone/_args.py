@@ -166,18 +166,25 @@ def texts_in(name: str, value: Any) -> Any:
     """An argument, when all texts in its dicts and lists can be written.
 
     Raises:
-        InvalidArgument: For one that cannot.
+        InvalidArgument: For one that cannot, and for dicts and lists that nest without an end.
     """
+    try:
+        _check_texts(name, value)
+    except RecursionError:
+        raise InvalidArgument(f"{name}={shown(value)} nests too deeply, or holds itself") from None
+    return value
+
+
+def _check_texts(name: str, value: Any) -> None:
     if isinstance(value, str):
         text(name, value)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            texts_in(name, key)
-            texts_in(name, item)
+            _check_texts(name, key)
+            _check_texts(name, item)
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         for item in value:
-            texts_in(name, item)
-    return value
+            _check_texts(name, item)
 
 
 def version_of(name: str, value: Any) -> int | str | None:

@@ -40,10 +40,12 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
         SchemaMismatch: A value that its column cannot hold exactly.
     """
     raised: list[BaseException] = []
+    refused: list[SiltstoneError] = []
     try:
         data = unwrapped(data)
         if has_pyarrow():
-            stream = counted(_stream(data, Typing(table, others=others), raised), lambda: known_rows(data))
+            typing = Typing(table, refused, others=others)
+            stream = counted(_stream(data, typing, raised), lambda: known_rows(data))
         else:
             stream = plain_stream(data, table)
     except SchemaError as e:
@@ -51,7 +53,12 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
     try:
         yield stream
     except SiltstoneError as e:
+        if refused:  # by the reader of a file, and not by the code of a stream
+            own = refused[0]
+            raise type(own)(own.message, hint=own.hint, context={"table": table.name} | own.context) from own
         if not raised:
+            if isinstance(e, SchemaError) and is_file_name(data):
+                raise type(e)(e.message, hint=e.hint, context=e.context | {"file": str(data)}) from e
             raise
         if isinstance(raised[0], Exception):
             raise e from raised[0]
@@ -59,15 +66,15 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
 
 
 class Typing:
-    """The types of columns of Python objects."""
+    """The types of columns of Python objects and of files; and what the reader of a file refuses later on."""
 
-    def __init__(self, table: CoreTable, *, others: bool) -> None:
+    def __init__(self, table: CoreTable, refused: list[SiltstoneError], *, others: bool) -> None:
         """Those of a table; ``others``: as their values are, where the table has no such column."""
         from siltstone._pyarrow import pa
 
         self.schema = pa.schema(table.arrow_schema())
         self._known = {f.name: f.type for f in self.schema}
-        self._others = others
+        self.others, self.refused = others, refused
 
     def column(self, name: str, values: Sequence[Any]) -> Any:
         """Values in the type of their column; the core refuses, or leaves out, one that the table does not have."""
@@ -76,7 +83,7 @@ class Typing:
         kind = self._known.get(name)
         if kind is not None:
             return column(name, values, kind)
-        if not self._others:
+        if not self.others:
             return pa.nulls(len(values))
         try:
             return pa.array(values)
@@ -107,7 +114,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
     if library == "pyarrow" and hasattr(data, "to_reader"):
         return of_pyarrow(data.to_reader(), raised)
     if is_file_name(data):
-        return of_pyarrow(file_rows(data, typing.schema), raised)
+        return of_pyarrow(file_rows(data, typing.schema, typing.refused, others=typing.others), raised)
     if isinstance(data, Mapping):
         return of_pyarrow(_columns_to_arrow(data, typing))
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):

@@ -1,17 +1,21 @@
-"""Files of rows by their names: Parquet, ORC, Arrow, CSV and lines of JSON."""
+"""Files of rows by their names: Parquet, ORC, Arrow, CSV and lines of JSON. Each is read by itself, as it is."""
 
 from __future__ import annotations
 
+import contextlib
 import glob
-import io
-import json
 import os
 import pathlib
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from siltstone._args import directory, shown
-from siltstone.errors import FileMissing, InvalidArgument
+from siltstone._arrow import of_pyarrow
+from siltstone._csv_rows import csv_reader
+from siltstone._json_rows import json_reader
+from siltstone._pyarrow import has_pyarrow
+from siltstone.errors import FileMissing, InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
 #: What pyarrow calls them, by the end of a name.
 _FORMATS = {
@@ -39,104 +43,149 @@ def _format(path: str) -> str | None:
     return _FORMATS.get(pathlib.PurePath(plain).suffix.lower())
 
 
-def file_rows(name: Any, schema: Any) -> Any:
-    """The rows of a file, of the files that a pattern matches, or of those in a directory, as a reader of pyarrow.
+def files_of(data: Any) -> list[Any]:
+    """The single files that a name stands for: those that a pattern matches, or those in a directory.
+
+    Anything that names no files, or one file, is the only item of the list as it is.
+
+    Raises:
+        FileMissing: There is no such file.
+        InvalidArgument: A file whose name does not say what it holds, or that is no regular file.
+    """
+    if not is_file_name(data) or not has_pyarrow():
+        return [data]
+    paths = _named(data)
+    return [data] if len(paths) == 1 else [pathlib.Path(path) for path in paths]
+
+
+def file_rows(name: Any, schema: Any, refused: list[SiltstoneError], *, others: bool) -> Any:
+    """The rows of a file, or of several that have the same columns, as a reader of pyarrow.
 
     Args:
         name: Its path. ``*`` and ``?`` make it a pattern.
         schema: The types of columns; files of text are read in them.
+        refused: Where errors go that come up while the rows are read: a stream hands on their texts alone.
+        others: Columns of files of text that are not in the schema are read, too.
 
     Raises:
         FileMissing: There is no such file.
         InvalidArgument: A file whose name does not say what it holds, or that cannot be read.
+        SchemaMismatch: Files with different columns.
     """
     from siltstone._pyarrow import pa
 
-    path = os.path.expanduser(directory("data", name))  # noqa: PTH111  # a pattern is no path
-    paths = _matching(path)
-    kinds = {_format(p) for p in paths}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None:
-        raise InvalidArgument(
-            f"{shown(path)} does not say what its files hold", hint=f"names end with {', '.join(_FORMATS)}"
-        )
+    paths = _named(name)
+    readers = (_opened(path, schema, others=others) for path in paths)
+    first = next(readers)
+    # whether there may be nulls is for each file to say
+    schema = first.schema if len(paths) == 1 else pa.schema([f.with_nullable(True) for f in first.schema])
+    return pa.RecordBatchReader.from_batches(schema, _one_by_one(paths, first, schema, readers, refused))
+
+
+def _one_by_one(
+    paths: Sequence[str], first: Any, schema: Any, others: Iterator[Any], refused: list[SiltstoneError]
+) -> Iterator[Any]:
+    """The batches of one file after the other; never in the types of the first one when theirs are different."""
+    from siltstone._pyarrow import pa
+
     try:
-        batches = _text_batches(kind, paths, schema) if kind in {"csv", "json"} else _batches(kind, paths)
-        first = next(batches, None)
-        if first is None:
-            return schema.empty_table().to_reader()
-        return pa.RecordBatchReader.from_batches(first.schema, _with_first(first, batches))
+        for at, path in enumerate(paths):
+            # what it says about extension types is looked at as that of the first one is
+            reader = of_pyarrow(next(others)) if at else first
+            if reader.schema.names != first.schema.names or reader.schema.types != first.schema.types:
+                raise SchemaMismatch(
+                    f"{shown(paths[0])} and {shown(path)} have different columns, or columns of different types",
+                    hint="here all rows are one stream; append and overwrite take each file by itself",
+                    context={"file": path},
+                )
+            with _typed(path):
+                for batch in reader:
+                    yield batch if len(paths) == 1 else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    except SiltstoneError as e:
+        refused.append(e)
+        raise
+
+
+@contextlib.contextmanager
+def _typed(path: str) -> Iterator[None]:
+    """Whatever is wrong with a file is an error of ours that names it."""
+    from siltstone._pyarrow import pa
+
+    try:
+        yield
+    except SchemaError as e:
+        raise type(e)(e.message, hint=e.hint, context=e.context | {"file": path}) from e
+    except InvalidArgument as e:
+        message = f"{shown(path)} cannot be read: {e.message}"
+        raise InvalidArgument(message, hint=e.hint, context=e.context | {"file": path}) from e
+    except SiltstoneError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as e:
         raise InvalidArgument(f"{shown(path)} cannot be read: {e}", context={"file": path}) from e
 
 
-def _with_first(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    for batch in rest:
-        yield batch if batch.schema.equals(first.schema) else batch.cast(first.schema)
+def _opened(path: str, schema: Any, *, others: bool) -> Any:
+    """The rows of one file in its own columns."""
+    with _typed(path):
+        kind = _format(path)
+        if kind == "csv":
+            reader = csv_reader(path, schema)
+        elif kind == "json":
+            reader = json_reader(path, schema, others=others)
+        else:
+            import pyarrow.dataset as ds
+
+            reader = ds.dataset(path, format=kind).scanner().to_reader()
+        if not others:
+            _refuse_folder(path, schema, reader.schema)
+        return reader
 
 
-def _matching(path: str) -> list[str]:
-    if pathlib.Path(path).is_dir():
-        paths = sorted(
-            str(p) for p in pathlib.Path(path).rglob("*") if p.is_file() and not p.name.startswith((".", "_"))
+def _refuse_folder(path: str, schema: Any, own: Any) -> None:
+    """A value of a column that only the name of a folder has would not be stored."""
+    for folder in pathlib.PurePath(path).parts[:-1]:
+        column, is_value, _ = folder.partition("=")
+        if is_value and column in schema.names and column not in own.names:
+            raise SchemaMismatch(
+                f"the file lies in the folder {shown(folder)}, and has no column '{column}'",
+                hint="names of folders are not read: write the column into the file",
+                context={"column": column},
+            )
+
+
+def _named(name: Any) -> list[str]:
+    """The paths of a name, all of them regular files of one format."""
+    path = os.path.expanduser(directory("data", name))  # noqa: PTH111  # a pattern is no path
+    paths = _matching(path)
+    if len({_format(p) for p in paths}) > 1 or _format(paths[0]) is None:
+        raise InvalidArgument(
+            f"{shown(path)} does not say what its files hold", hint=f"names end with {', '.join(_FORMATS)}"
         )
-    elif pathlib.Path(path).exists() or not glob.has_magic(path):
-        paths = [path]
-    else:
-        paths = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  # the pattern may be absolute
-    if not paths or not pathlib.Path(paths[0]).exists():
-        raise FileMissing(f"there is no file {shown(path)}", context={"file": path})
+    for each in paths:
+        try:
+            is_regular = stat.S_ISREG(pathlib.Path(each).stat().st_mode)
+        except (OSError, ValueError):
+            raise FileMissing(f"there is no file {shown(each)}", context={"file": each}) from None
+        if not is_regular:
+            raise InvalidArgument(f"{shown(each)} is no regular file", context={"file": each})
     return paths
 
 
-def _batches(kind: str, paths: list[str]) -> Iterator[Any]:
-    import pyarrow.dataset as ds
-
-    yield from ds.dataset(paths, format=kind).to_batches()
-
-
-def _text_batches(kind: str, paths: list[str], schema: Any) -> Iterator[Any]:
-    """Rows of files of text, in the types that their columns have in the table."""
-    import pyarrow.csv as pc
-
-    if kind == "json":
-        for path in paths:
-            yield from _json_table(path, schema).to_batches()
-        return
-    types = {field.name: field.type for field in schema}
-    for path in paths:
-        parse = pc.ParseOptions(delimiter="\t" if ".tsv" in path else ",")
-        convert = pc.ConvertOptions(column_types=types, strings_can_be_null=False)
-        yield from pc.open_csv(path, parse_options=parse, convert_options=convert)
-
-
-def _json_table(path: str, schema: Any) -> Any:
-    """Lines of JSON, or one list of objects."""
-    import pyarrow.json as pj
-
-    from siltstone._pyarrow import pa
-
-    with pa.input_stream(path, compression="detect") as stream:
-        data = stream.read()
-    if data.lstrip()[:1] == b"[":
-        rows = json.loads(data)
-        data = b"\n".join(json.dumps(row).encode() for row in rows)
-    if not data.strip():
-        return schema.empty_table()
-    names = {*_names(data)}
-    wanted = {field.name: field.type for field in schema if field.name in names}
-    # days and times are texts in JSON
-    read = {name: pa.string() if pa.types.is_temporal(kind) else kind for name, kind in wanted.items()}
-    rows = pj.read_json(io.BytesIO(data), parse_options=pj.ParseOptions(explicit_schema=pa.schema(read.items())))
-    columns = [rows.column(name).cast(wanted.get(name, rows.schema.field(name).type)) for name in rows.column_names]
-    return pa.table(columns, names=rows.column_names)
-
-
-def _names(data: bytes) -> Iterator[str]:
-    for line in data.splitlines():
-        if line.strip():
-            yield from json.loads(line)
+def _matching(path: str) -> list[str]:
+    whole = pathlib.Path(path)
+    try:
+        if whole.is_dir():
+            files = (p for p in whole.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+            paths = sorted(str(p) for p in files)
+        elif whole.exists() or not glob.has_magic(path):
+            paths = [path]
+        else:
+            paths = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  # the pattern may be absolute
+    except (OSError, ValueError) as e:
+        raise InvalidArgument(f"{shown(path)} cannot be looked for: {e}", context={"file": path}) from e
+    if not paths:
+        raise FileMissing(f"there is no file {shown(path)}", context={"file": path})
+    return paths
 
 
 def known_rows(data: Any) -> int | None:
@@ -146,11 +195,11 @@ def known_rows(data: Any) -> int | None:
 
         from siltstone._pyarrow import pa
 
-        paths = _matching(os.path.expanduser(directory("data", data)))  # noqa: PTH111  # a pattern is no path
-        if {_format(p) for p in paths} != {"parquet"}:
+        paths = _named(data)
+        if _format(paths[0]) != "parquet":
             return None
         try:
-            return int(ds.dataset(paths, format="parquet").count_rows())
+            return sum(int(ds.dataset(path, format="parquet").count_rows()) for path in paths)
         except (pa.ArrowException, OSError):
             return None  # the read says what is wrong
     rows = getattr(data, "count_rows", None)  # a dataset
@@ -158,7 +207,8 @@ def known_rows(data: Any) -> int | None:
 
 
 def file_schema(name: str) -> Any:
-    """The columns of a file, in the types that its values have."""
+    """The columns of a file, of several the first one, in the types that its values have."""
     from siltstone._pyarrow import pa
 
-    return file_rows(name, pa.schema([])).schema
+    schema: Any = _opened(_named(name)[0], pa.schema([]), others=True).schema
+    return schema

@@ -14,13 +14,14 @@ from siltstone.errors import LengthExceeded, SchemaError, SchemaMismatch
 Converter = Callable[[Any], Any]
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+#: Ticks of a second by unit.
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9
 #: Most digits of an integer of 64 bits.
 _INTEGER_DIGITS = 19
 
 
-class Misfit(Exception):  # never leaves this module
+class Misfit(Exception):  # never leaves the package
     """A value that its type cannot hold; ``place`` leads from the column to it."""
 
     def __init__(self, value: Any, reason: str, error: type[SchemaError] = SchemaMismatch) -> None:
@@ -171,7 +172,7 @@ def time(value: Any) -> dt.time:
 
 def timestamp(unit: str, *, zoned: bool) -> Converter:
     """Instants, or times of a wall clock, in a unit."""
-    per_second = _PER_SECOND[unit]
+    per_second = PER_SECOND[unit]
 
     def convert(value: Any) -> int:
         if not isinstance(value, dt.datetime):

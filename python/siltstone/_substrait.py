@@ -101,7 +101,7 @@ class _Reader:
         if _CALL in expression:
             return self._call(_message(expression[_CALL][0]), exact=exact)
         if _LIST in expression:
-            return self._in(_message(expression[_LIST][0]))
+            return self._in(_message(expression[_LIST][0]), exact=exact)
         if _IF in expression:
             return self._guarded(_message(expression[_IF][0]), exact=exact)
         return {"op": "eq", "column": self._column(expression), "value": True}
@@ -139,9 +139,16 @@ class _Reader:
             raise Unknown  # NaN is above all numbers here, and above none in pyarrow
         return {"op": op, "column": column, "value": self._literal(right)}
 
-    def _in(self, listed: Message) -> Tree:
+    def _in(self, listed: Message, *, exact: bool) -> Tree:
         values = [self._literal(_message(option)) for option in listed.get(2, [])]
-        return {"op": "in", "column": self._column(_message(listed[1][0])), "values": values}
+        column = self._column(_message(listed[1][0]))
+        found = {"op": "in", "column": column, "values": values}
+        if not exact:
+            return found
+        if column in self._floats:
+            raise Unknown  # pyarrow looks floats up by their bits: -0.0 is not in [0.0]
+        # null is in no list for pyarrow, which is false and not unknown: a NOT keeps it
+        return {"op": "and", "args": [{"op": "is_not_null", "column": column}, found]}
 
     def _guarded(self, choice: Message, *, exact: bool) -> Tree:
         """A condition that is unknown where its column is null, as DuckDB writes it."""
@@ -179,12 +186,19 @@ class _Reader:
             case 13:
                 return literal(bytes(value))
             case 14 | 27:
-                return literal(_EPOCH + dt.timedelta(microseconds=_signed(value)))
+                return literal(_later(_EPOCH, dt.timedelta(microseconds=_signed(value))))
             case 16:
-                return literal(_EPOCH.date() + dt.timedelta(days=_signed(value)))
+                return literal(_later(_EPOCH.date(), dt.timedelta(days=_signed(value))))
             case 24:
                 return literal(_decimal(_message(value)))
         raise Unknown
+
+
+def _later(start: Any, time: dt.timedelta) -> Any:
+    try:
+        return start + time
+    except OverflowError:  # a year that Python does not have
+        raise Unknown from None
 
 
 def _number(value: float) -> float:

@@ -4,7 +4,7 @@ One rule for all containers: a value fits a column that can hold exactly this va
 floats and Decimals without a fraction fit columns of integers (1.0 is an INT, 1.5 is none). Other floats are for FLOAT
 and DOUBLE, other Decimals for DECIMAL: 0.1 is not the same number in both. FLOAT takes the nearest number it has,
 unless that is zero or infinite. Nothing is cut or parsed, and an instant is no wall clock. A datetime without zone is
-taken as UTC by TIMESTAMP_LTZ.
+taken as UTC by TIMESTAMP_LTZ. Values of files of text are the same once they are read as :mod:`siltstone._texts` says.
 """
 
 from __future__ import annotations
@@ -19,12 +19,22 @@ from siltstone._numpy import of_numpy
 from siltstone._scalars import Converter
 from siltstone.errors import SchemaMismatch
 
+#: What makes of a value of a file of text the one that a column of the type stores; None where no other rule holds.
+Leaf = Callable[[Any], Converter | None]
+
 #: What pandas has for a missing value.
 _MISSING = ("NaTType", "NAType")
 
 
-def column(name: str, values: Sequence[Any], kind: Any) -> Any:
+def column(name: str, values: Sequence[Any], kind: Any, leaf: Leaf | None = None, before: int = 0) -> Any:
     """A pyarrow array of ``kind`` with these values.
+
+    Args:
+        name: The column.
+        values: Its values.
+        kind: The type of the array.
+        leaf: Conversions of a kind of file, for types that have no types in them.
+        before: Rows that stand before these, which messages count.
 
     Raises:
         SchemaMismatch: A value that the type cannot hold exactly; the message names column, row and value.
@@ -37,9 +47,9 @@ def column(name: str, values: Sequence[Any], kind: Any) -> Any:
             return pa.array(values, kind)
         except (pa.ArrowException, ValueError, OverflowError):
             pass  # the loop below names the value
-    convert = _nullable(_converter(kind))
+    convert = _nullable(_converter(kind, leaf))
     taken = []
-    for row, value in enumerate(values):
+    for row, value in enumerate(values, before):
         try:
             taken.append(convert(value))
         except scalars.Misfit as e:
@@ -75,15 +85,16 @@ def _nullable(convert: Converter) -> Converter:
     return nullable
 
 
-def _converter(kind: Any) -> Converter:
+def _converter(kind: Any, leaf: Leaf | None) -> Converter:
     """What makes of a value, which is not None, the one that pyarrow stores without another change."""
     from siltstone._pyarrow import pa
 
     t = pa.types
     makers: tuple[tuple[Callable[[Any], bool], Converter], ...] = (
-        (t.is_struct, _row),
-        (t.is_map, _map),
-        (t.is_list, _list),
+        (t.is_struct, lambda kind: _row(kind, leaf)),
+        (t.is_map, lambda kind: _map(kind, leaf)),
+        (t.is_list, lambda kind: _list(kind, leaf)),
+        (t.is_null, lambda _: _nothing),
         (t.is_integer, lambda kind: scalars.integer(kind.bit_width)),
         (t.is_decimal, lambda kind: scalars.decimal128(kind.precision, kind.scale)),
         (t.is_timestamp, lambda kind: scalars.timestamp(kind.unit, zoned=kind.tz is not None)),
@@ -95,8 +106,15 @@ def _converter(kind: Any) -> Converter:
         (t.is_date, lambda _: scalars.date),
         (t.is_time, lambda _: scalars.time),
     )
+    own = None if leaf is None or t.is_nested(kind) else leaf(kind)
+    if own is not None:
+        return own
     convert: Converter = next(make(kind) for matches, make in makers if matches(kind))
     return convert
+
+
+def _nothing(value: Any) -> None:
+    raise scalars.Misfit(value, "the column holds nothing but nulls")
 
 
 def _inside(place: str, convert: Converter) -> Converter:
@@ -118,8 +136,8 @@ def _is_list(value: Any) -> bool:
     return listed or (type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0)
 
 
-def _list(kind: Any) -> Converter:
-    element = _inside(".element", _converter(kind.value_type))
+def _list(kind: Any, leaf: Leaf | None) -> Converter:
+    element = _inside(".element", _converter(kind.value_type, leaf))
 
     def convert(value: Any) -> list[Any]:
         if not _is_list(value):
@@ -129,8 +147,11 @@ def _list(kind: Any) -> Converter:
     return convert
 
 
-def _map(kind: Any) -> Converter:
-    key, item = _inside(".key", _converter(kind.key_type)), _inside(".value", _converter(kind.item_type))
+def _map(kind: Any, leaf: Leaf | None) -> Converter:
+    key, item = (
+        _inside(".key", _converter(kind.key_type, leaf)),
+        _inside(".value", _converter(kind.item_type, leaf)),
+    )
 
     def pairs(value: Any) -> Iterator[tuple[Any, Any]]:
         for pair in value.items() if isinstance(value, Mapping) else value:
@@ -149,8 +170,8 @@ def _map(kind: Any) -> Converter:
     return convert
 
 
-def _row(kind: Any) -> Converter:
-    fields = {f.name: _inside(f".{f.name}", _converter(f.type)) for f in kind}
+def _row(kind: Any, leaf: Leaf | None) -> Converter:
+    fields = {f.name: _inside(f".{f.name}", _converter(f.type, leaf)) for f in kind}
 
     def convert(value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):

@@ -217,6 +217,8 @@ class Scan(Hinted):
     def to_dataset(self) -> pa.dataset.Dataset:
         """The scan as a dataset of pyarrow: who reads datasets (DuckDB, DataFusion) pushes columns and conditions down.
 
+        DuckDB takes names that differ only in case for one name; :meth:`to_duckdb` refuses them.
+
         Example:
             >>> example_table().scan().to_dataset().to_table(columns=["item"]).num_rows
             2
@@ -233,14 +235,18 @@ class Scan(Hinted):
         Args:
             connection: A connection of DuckDB; None for its default one.
 
+        Raises:
+            UnsupportedFeature: Names that differ only in case, which DuckDB takes for one.
+
         Example:
             >>> example_table().scan().to_duckdb().filter("id > 1").project("item").fetchall()
             [('ink',)]
         """
         import duckdb
 
-        rows = self.to_dataset() if has_pyarrow() else self  # a stream, of which all rows go out
-        return (duckdb if connection is None else connection).from_arrow(rows)
+        from siltstone._duckdb import for_duckdb
+
+        return (duckdb if connection is None else connection).from_arrow(for_duckdb(self))
 
     def count(self) -> int:
         """Number of rows; from metadata alone where that is exact."""

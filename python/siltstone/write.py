@@ -10,6 +10,7 @@ from typing import Any, Self
 from siltstone import _core
 from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
 from siltstone._data import arrow_stream
+from siltstone._files import files_of
 from siltstone._handle import Unpicklable
 from siltstone._operation import told
 from siltstone._partitions import partition_spec
@@ -67,7 +68,9 @@ class TableWrite(Unpicklable, Hinted):
         and NA are null, and the index is left out.
 
         Args:
-            data: An Arrow object, a pandas or polars frame, or a list of dicts; columns in any order.
+            data: An Arrow object, a pandas or polars frame, a list of dicts, or the name of a file, of a directory, or
+                a pattern such as ``"days/*.parquet"``; columns in any order. Each of several files is read by itself,
+                with its own columns in its own types.
             row_kind: ``"+I" "-U" "+U" "-D"`` for all rows, or one per row. Where the table has ``rowkind.field``,
                 the field wins. Append tables take ``"+I"`` only.
 
@@ -80,11 +83,27 @@ class TableWrite(Unpicklable, Hinted):
             WriteFailed: An earlier write or commit failed.
         """
         try:
-            with arrow_stream(data, self._table) as stream:
-                self._core.write(stream, _kinds(row_kind, self._table))
+            kinds = _kinds(row_kind, self._table)
+            *parts, last = files_of(data)
+            for part in parts:
+                kinds = self._part(part, kinds)
+            with arrow_stream(last, self._table) as stream:
+                self._core.write(stream, kinds)
         except BaseException:
             self._core.fail()
             raise
+
+    def _part(self, data: Any, kinds: str | list[str] | None) -> str | list[str] | None:
+        """Adds the rows of one file of several; the kinds of the rows that follow."""
+        with arrow_stream(data, self._table) as stream:
+            if not isinstance(kinds, list):
+                self._core.write(stream, kinds)
+                return kinds
+            from siltstone._pyarrow import pa
+
+            rows = pa.table(stream)  # how many there are is known at their end
+            self._core.write(rows, kinds[: len(rows)])
+            return kinds[len(rows) :]
 
     def discard(self) -> None:
         """Delete the rows that were not committed, and go on with a writer that holds none.

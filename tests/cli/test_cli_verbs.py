@@ -1,6 +1,8 @@
 """Verbs that change tables and exchange rows with files, and the forms of the output."""
 
 import csv
+import datetime as dt
+import decimal
 import io
 import json
 
@@ -119,6 +121,52 @@ def test_what_is_exported_can_be_written_again(run, lake, tmp_path, name):
         assert pq.read_table(path).num_rows == 2
     assert run("export", "shop.days", str(tmp_path / "out.xyz"))[0] == 2
     assert not list(tmp_path.glob(".out*"))
+
+
+ODD = {
+    "f": ("DOUBLE", [float("nan"), float("inf"), -0.0, None]),
+    "g": ("FLOAT", [123456790.0, 16777216.0, 1e-45, None]),
+    "s": ("STRING", ["", "NaN", 'a,"b"\nnull', None]),
+    "b": ("BYTES", [b"", b"text", b"NA", None]),
+    "n": ("DECIMAL(20, 2)", [decimal.Decimal("12345678901234567.89"), decimal.Decimal("0.00"), None, None]),
+    "t": ("TIMESTAMP(6)", [dt.datetime(2026, 1, 1, 0, 0, 0, 1), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), None]),
+    "z": ("TIMESTAMP_LTZ(3)", [dt.datetime(2026, 1, 1, tzinfo=dt.UTC), None, None, None]),
+    "c": ("TIME(3)", [dt.time(8, 30, 0, 5000), dt.time(0), None, None]),
+    "d": ("DATE", [dt.date(2026, 1, 1), dt.date(1, 1, 1), dt.date(9999, 12, 31), None]),
+    "o": ("BOOLEAN", [True, False, None, None]),
+}
+NESTED = {
+    "r": ("ROW<f DOUBLE, b BYTES, t TIMESTAMP(9)>", [{"f": float("nan"), "b": b"\xff\x00", "t": None}, None]),
+    "m": ("MAP<INT, DECIMAL(4, 1)>", [[(1, decimal.Decimal("1.5"))], []]),
+    "l": ("ARRAY<STRING>", [["", None], None]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [(f"out.{kind}", ODD) for kind in ("csv", "json", "parquet", "arrow")]
+    + [(f"out.{kind}", NESTED) for kind in ("json", "parquet", "arrow")],
+)
+def test_odd_values_come_back_as_they_were_exported(run, lake, tmp_path, name, columns):
+    """NaN came back from CSV as null, null as the empty text, and bytes from JSON as their base64."""
+    cat, path = st.connect(lake), str(tmp_path / name)
+    t = cat.create_table("shop.odd", {column: kind for column, (kind, _) in columns.items()})
+    t.append({column: values for column, (_, values) in columns.items()})
+    before = repr(t.scan().to_arrow().to_pydict())
+    assert run("export", "shop.odd", path)[0] == 0
+    code, _, err = run("write", "shop.odd", path, "--mode", "overwrite")
+    assert (code, err) == (0, "")
+    assert repr(table(lake, "shop.odd").scan().to_arrow().to_pydict()) == before
+
+
+def test_what_csv_cannot_hold_says_what_can(run, lake, tmp_path):
+    t = st.connect(lake).create_table("shop.odd", {"b": "BYTES", "l": "ARRAY<INT>"})
+    t.append([{"b": b"\xff", "l": [1]}])
+    for column in "bl":
+        code, _, err = run("export", "shop.odd", str(tmp_path / "out.csv"), "-s", column)
+        assert code != 0
+        assert ".parquet" in err
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_what_deletes_asks_first(run, lake):

@@ -277,3 +277,20 @@ def test_figures_of_many_files_take_no_loop_over_them(make):
     assert time.process_time() - start < 1
     assert (levels[0].files, there_are, len(shown)) == (count, 997, 30)
     assert sum(c.fresh for c in classes) == count
+
+
+def test_commands_of_the_advice_are_safe_in_a_shell():
+    """``siltstone compact db.a;touch zz`` was there to be copied, and a shell took ``$branch_b`` for a variable."""
+    from types import SimpleNamespace
+
+    from siltstone.health.advice import _command
+
+    names = {
+        ("db.a;touch zz", "main"): "siltstone compact 'db.a;touch zz' --full",
+        ("db.`id`", "main"): "siltstone compact 'db.`id`' --full",
+        ("db.t", "b"): "siltstone compact 'db.t$branch_b' --full",
+        ("-x.t", "main"): "siltstone compact --full -- -x.t",
+        ("db.t", "main"): "siltstone compact db.t --full",
+    }
+    for (name, branch), command in names.items():
+        assert _command(SimpleNamespace(name=name, branch=branch), "compact", option="--full") == command

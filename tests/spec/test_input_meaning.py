@@ -75,6 +75,17 @@ def test_an_extension_type_does_not_lose_its_meaning(table):
     assert table.snapshot() is None
 
 
+def test_nor_does_one_in_a_dictionary(table):
+    """A dictionary of arrow.bool8 once was stored as its numbers."""
+    flags = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([5], pa.int8()))
+    words = pa.DictionaryArray.from_arrays(pa.array([0]), flags)
+    inside = pa.StructArray.from_arrays([words], ["a"])
+    for name, values in (("v", words), ("r", inside)):
+        with pytest.raises(e.SchemaMismatch, match=r"arrow\.bool8"):
+            table.append(pa.table({"id": [1], name: values}))
+    assert table.snapshot() is None
+
+
 def test_extension_types_that_are_their_storage_are_stored(make):
     t = make({"id": "INT", "j": "STRING", "u": "BINARY(16)"}, ["id"], bucket=1)
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0123456789abcdef"], pa.binary(16)))

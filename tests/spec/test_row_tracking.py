@@ -13,7 +13,10 @@ SCHEMA = {"id": "INT", "p": "STRING", "v": "BIGINT"}
 @pytest.fixture
 def table(cat):
     def table(name="t", schema=SCHEMA, partition_by=(), **options):
-        options = {"row-tracking.enabled": "true", **{k.replace("__", ".").replace("data_", "data-"): v for k, v in options.items()}}
+        options = {
+            "row-tracking.enabled": "true",
+            **{k.replace("__", ".").replace("data_", "data-"): v for k, v in options.items()},
+        }
         return cat.create_table(f"db.{name}", schema, partition_by=list(partition_by), options=options)
 
     return table

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import directory, option_texts, optional_text, shown, text
 from siltstone.catalog.catalog import Catalog
+from siltstone.catalog.config_files import whole_path
 from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name
 from siltstone.errors import InvalidArgument
@@ -93,7 +93,7 @@ def _one(options: dict[str, str], arguments: Mapping[str, str | None]) -> dict[s
 def warehouse_root(warehouse: str | os.PathLike[str]) -> str:
     """A warehouse as every process names it: URIs as they are, directories from the root."""
     root = directory("warehouse", warehouse)
-    return root if ":" in root else str(pathlib.Path(root).expanduser().absolute())
+    return root if ":" in root else str(whole_path(root))
 
 
 def open_table(
@@ -148,7 +148,7 @@ def table_of(table: Table | str) -> Table:
         TableNotFound: There is no such table.
     """
     if isinstance(table, str):
-        is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
+        is_directory = _core.is_path(table) or os.path.isdir(table)  # noqa: PTH112  # False for names that no file has
         table = open_table(table) if is_directory else connect().table(table)
     if not isinstance(table, (Table, SystemTable)):
         raise InvalidArgument(f"{shown(table)} is not a table: give a table, its directory, or its name db.table")

@@ -9,7 +9,7 @@ from typing import Any
 
 from siltstone._args import shown, texts_in
 from siltstone.catalog.columns_text import columns_of_text
-from siltstone.catalog.given import dataclass_types, of_types, schema_in
+from siltstone.catalog.given import check_arrow, dataclass_types, of_types, schema_in
 from siltstone.errors import IllegalSchema, InvalidArgument
 
 
@@ -26,6 +26,7 @@ def definition_of(schema: Any) -> tuple[Any, list[str]]:
     elif not isinstance(schema, Sequence) and not hasattr(schema, "__arrow_c_schema__"):
         schema = schema_in(schema) or schema
     if hasattr(schema, "__arrow_c_schema__"):
+        check_arrow(schema)
         return schema, key
     if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
         fields = list(texts_in("schema", schema))
@@ -70,6 +71,11 @@ def _refuse_unknown(fields: Sequence[Any], ids: set[int]) -> None:
     """
     for field in fields:
         if isinstance(field, Mapping):
+            if "name" not in field and "type" not in field:
+                raise IllegalSchema(
+                    f"{shown(field)} is no column: it has neither a name nor a type",
+                    hint="write [{'name': 'id', 'type': 'BIGINT'}], or {'id': 'BIGINT'}; rows do not say their types",
+                )
             _refuse_keys(f"the column {shown(field.get('name'))}", field, _OF_FIELD)
             if isinstance(field.get("id"), int):
                 if field["id"] in ids:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime as dt
 import decimal
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
 from siltstone._frames import unwrapped
 from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
-from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedType
+from siltstone.errors import IllegalSchema, InvalidArgument, SiltstoneError, UnsupportedType
 
 _PYTHON = {
     int: "BIGINT",
@@ -29,9 +30,52 @@ _PYTHON = {
 }
 
 
-def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
-    """The pyarrow schema of something with columns; None for anything else."""
-    data = unwrapped(data)
+def schema_in(data: Any) -> Any:
+    """The pyarrow schema of something with columns; None for anything else.
+
+    Raises:
+        IllegalSchema: It cannot say what its columns are, or has one twice.
+        UnsupportedType: A type that only its library has.
+    """
+    with _taken(data):
+        return _schema_in(unwrapped(data))
+
+
+@contextlib.contextmanager
+def _taken(data: Any) -> Iterator[None]:
+    """Whatever another library, or the code of an object, fails with."""
+    try:
+        yield
+    except SiltstoneError:
+        raise
+    except Exception as e:
+        message = f"the columns of this {type(data).__name__} cannot be those of a table: {e}"
+        raise IllegalSchema(message, hint="give the columns as a dict of types") from e
+
+
+def check_arrow(schema: Any) -> None:
+    """Refuses what hands out no schema of Arrow, or one with names that are no text, which the core cannot read.
+
+    Raises:
+        IllegalSchema: There is none, or such a name.
+    """
+    if not has_pyarrow():
+        return
+    from siltstone._pyarrow import pa
+
+    with _taken(schema):
+        fields = [*(schema if isinstance(schema, pa.Schema) else pa.schema(schema))]
+        while fields:
+            field = fields.pop()
+            field.name.encode()
+            kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+            if pa.types.is_dictionary(kind):
+                fields.append(pa.field(field.name, kind.value_type))
+            elif pa.types.is_nested(kind):
+                fields += [kind.field(at) for at in range(kind.num_fields)]
+
+
+def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     if not has_pyarrow():
         return schema_of(data)
     from siltstone._pyarrow import pa
@@ -40,9 +84,7 @@ def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     if library == "pandas" and hasattr(data, "columns"):
         return pa.Schema.from_pandas(data, preserve_index=False).remove_metadata()
     if library == "polars" and hasattr(data, "collect_schema"):
-        import polars as pl
-
-        return pl.DataFrame(schema=data.collect_schema()).to_arrow().schema
+        return pa.schema([pa.field(name, of_polars(name, kind)) for name, kind in data.collect_schema().items()])
     if library in {"duckdb", "_duckdb"}:
         return data.limit(0).to_arrow_table().schema
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
@@ -59,7 +101,8 @@ def dataclass_types(kind: Any) -> dict[str, Any] | None:
     """Types by column of a dataclass; None for anything else."""
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return None
-    hints = typing.get_type_hints(kind)
+    with _taken(kind):
+        hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
@@ -87,6 +130,28 @@ def of_types(columns: Mapping[str, Any]) -> Any:
             )
         fields.append(pa.field(name, _arrow(name, kind)))
     return pa.schema(fields)
+
+
+def of_polars(name: str, kind: Any) -> Any:
+    """The type of pyarrow for one of polars.
+
+    Raises:
+        UnsupportedType: There is none.
+    """
+    import polars as pl
+
+    from siltstone._pyarrow import pa
+
+    try:
+        if "Object" not in str(kind):  # which would be the bytes of addresses
+            return pl.DataFrame(schema={name: kind}).to_arrow().schema.field(0).type
+    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):
+        pass
+    raise UnsupportedType(
+        f"column '{name}' has the type {kind} of polars, which is none of Arrow's",
+        hint="give the column another type, for example with cast(...)",
+        context={"column": name},
+    )
 
 
 def _is_arrow(kind: Any) -> bool:
@@ -127,9 +192,7 @@ def _arrow(name: str, kind: Any) -> Any:
     if isinstance(kind, pa.DataType):
         return kind
     if _is_polars(kind):
-        import polars as pl
-
-        return pl.DataFrame(schema={name: kind}).to_arrow().schema.field(0).type
+        return of_polars(name, kind)
     plain: dict[Any, Any] = {
         int: pa.int64(),
         float: pa.float64(),

@@ -13,6 +13,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from siltstone._args import text
 from siltstone.catalog.hive_options import HiveSettings
 from siltstone.errors import StorageError, UnsupportedFeature
 
@@ -201,7 +202,7 @@ def user_name() -> str:
     """Who asks, by the name that Hadoop's programs would have."""
     named = os.environ.get("HADOOP_USER_NAME")
     if named:
-        return named
+        return text("$HADOOP_USER_NAME", named)
     try:
         return getpass.getuser()
     except (KeyError, OSError):

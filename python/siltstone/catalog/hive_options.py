@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
-import pathlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from siltstone import _core
+from siltstone._args import shown
+from siltstone.catalog.config_files import file_bytes, home_path
 from siltstone.errors import InvalidOption, UnknownOption, UnsupportedFeature
 
+#: Bytes of a hive-site.xml, at most; the one with all of Hive's properties has a tenth of it.
+_MOST_BYTES = 4 << 20
 #: Where a metastore listens when nobody says so.
 _PORT = 9083
 #: Options of such a catalog, beside those of storages and defaults of tables.
@@ -139,12 +142,14 @@ def _site(folder: str | None) -> dict[str, str]:
     folder = folder or os.environ.get(_CONF_VARIABLE)
     if not folder:
         return {}
-    path = pathlib.Path(folder).expanduser() / "hive-site.xml"
+    path = home_path(folder) / "hive-site.xml"
     try:
-        root = ET.parse(path).getroot()  # noqa: S314  # the user's own configuration
-    except (OSError, ET.ParseError) as e:
+        root = ET.fromstring(file_bytes(path, _MOST_BYTES))  # noqa: S314  # the user's own configuration
+    except (OSError, ET.ParseError, ValueError, LookupError) as e:  # LookupError: an encoding that Python does not have
         raise InvalidOption(
-            f"{source} names {folder}, whose hive-site.xml cannot be read: {e}", context={"option": "hive-conf-dir"}
+            f"{source} names {shown(folder)}, whose hive-site.xml cannot be read: {e}",
+            hint="name a folder with a hive-site.xml that Hadoop's own programs read",
+            context={"option": "hive-conf-dir"},
         ) from None
     found = {}
     for element in root.iterfind("property"):

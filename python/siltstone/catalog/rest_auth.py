@@ -10,7 +10,6 @@ import datetime as dt
 import hashlib
 import hmac
 import json
-import pathlib
 import re
 import threading
 import urllib.parse
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from siltstone._args import shown
+from siltstone.catalog.config_files import file_bytes, home_path
 from siltstone.errors import InvalidOption, StorageError, UnsupportedFeature
 
 #: A token that expires within this time is fetched again.
@@ -168,11 +168,11 @@ def _needed(options: Mapping[str, str], key: str) -> str:
 
 def _key_of_file(path: str) -> Key:
     try:
-        text = json.loads(pathlib.Path(path).expanduser().read_text(encoding="utf-8"))
+        text = json.loads(file_bytes(home_path(path)).decode("utf-8"))
         expires = text.get("Expiration")
         at = None if expires is None else dt.datetime.strptime(expires, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)
         return Key(text["AccessKeyId"], text["AccessKeySecret"], text.get("SecurityToken"), at)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise StorageError(
             f"the token of DLF cannot be read from {path} ({type(e).__name__})",
             hint="'dlf.token-path' names a JSON file with AccessKeyId, AccessKeySecret and SecurityToken",

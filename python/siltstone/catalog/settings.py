@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from siltstone._args import option_texts, shown
+from siltstone._args import text as valid_text
+from siltstone.catalog.config_files import file_bytes, home_path, is_file
 from siltstone.errors import InvalidArgument
 
 #: The file that is read instead of the usual ones.
@@ -29,6 +31,9 @@ CONFIG_VARIABLE = "SILTSTONE_CONFIG"
 #: The catalog that is meant where none is named.
 CATALOG_VARIABLE = "SILTSTONE_CATALOG"
 _WAREHOUSE_VARIABLES = ("SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE")
+#: A key of more parts is none of a catalog; the time of tomllib grows with their square.
+_MOST_DOTS = 100
+_HINT = "options are texts, numbers or booleans, by Paimon's names"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -40,13 +45,18 @@ def config_file() -> pathlib.Path | None:
     """
     named = os.environ.get(CONFIG_VARIABLE)
     if named:
-        path = pathlib.Path(named).expanduser()
-        if not path.is_file():
-            raise InvalidArgument(f"${CONFIG_VARIABLE} names {shown(named)}, which is no file")
+        path = home_path(named)
+        if not is_file(path):
+            raise InvalidArgument(
+                f"${CONFIG_VARIABLE} names {shown(named)}, which is no file",
+                hint="name a file with sections [catalogs.NAME], or unset the variable",
+            )
         return path
-    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    places = [pathlib.Path("siltstone.toml"), pathlib.Path(home).expanduser() / "siltstone" / "siltstone.toml"]
-    return next((place for place in places if place.is_file()), None)
+    here = pathlib.Path("siltstone.toml")
+    if is_file(here):
+        return here
+    home = home_path(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "siltstone" / "siltstone.toml"
+    return home if is_file(home) else None
 
 
 def catalogs(file: pathlib.Path | None = None) -> dict[str, dict[str, str]]:
@@ -58,10 +68,7 @@ def catalogs(file: pathlib.Path | None = None) -> dict[str, dict[str, str]]:
     path = file or config_file()
     if path is None:
         return {}
-    try:
-        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise InvalidArgument(f"{path} cannot be read: {e}") from None
+    parsed = _parsed(path)
     if unknown := [key for key in parsed if key != "catalogs"]:
         raise InvalidArgument(f"{path} has the unknown section {shown(unknown[0])}", hint="write [catalogs.NAME]")
     tables = parsed.get("catalogs", {})
@@ -72,11 +79,29 @@ def catalogs(file: pathlib.Path | None = None) -> dict[str, dict[str, str]]:
     return {name: _options(path, name, table) for name, table in tables.items()}
 
 
+def _parsed(path: pathlib.Path) -> dict[str, Any]:
+    """What the file says; a line of very many dots and very deep brackets are no configuration, and cost gigabytes."""
+    hint = 'write [catalogs.NAME], and below it lines such as warehouse = "/data/lake"'
+    try:
+        text = file_bytes(path).decode("utf-8")
+        dotted = next((at for at, line in enumerate(text.split("\n"), 1) if line.count(".") > _MOST_DOTS), None)
+        if dotted is None:
+            return tomllib.loads(text)
+        reason = f"line {dotted} has more than {_MOST_DOTS} dots"
+    except RecursionError:
+        reason = "its values are nested too deep"
+    except (OSError, ValueError) as e:  # those of tomllib, too, and integers of too many digits
+        reason = str(e)
+    raise InvalidArgument(f"{path} cannot be read: {reason}", hint=hint)
+
+
 def _options(path: pathlib.Path, name: str, table: Mapping[str, Any]) -> dict[str, str]:
     try:
         return option_texts(_flat(table))
+    except RecursionError:
+        raise InvalidArgument(f"{path}, catalog {shown(name)}: its options are nested too deep", hint=_HINT) from None
     except InvalidArgument as e:
-        raise InvalidArgument(f"{path}, catalog {shown(name)}: {e.message}") from None
+        raise InvalidArgument(f"{path}, catalog {shown(name)}: {e.message}", hint=e.hint or _HINT) from None
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
@@ -84,6 +109,8 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
         inside = _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
+        if twice := next((key for key in inside if key in flat), None):
+            raise InvalidArgument(f"the option '{twice}' is there twice", hint="say it with quotes or without, once")
         flat.update(inside)
     return flat
 
@@ -111,10 +138,13 @@ def by_name(name: str, file: pathlib.Path | None = None) -> dict[str, str]:
 
 def _replaced(name: str, key: str, value: str) -> str:
     def of_environment(found: re.Match[str]) -> str:
-        text = os.environ.get(found[1])
-        if text is None:
-            raise InvalidArgument(f"catalog {shown(name)}: the option '{key}' asks for ${found[1]}, which is not set")
-        return text
+        value = os.environ.get(found[1])
+        if value is None:
+            raise InvalidArgument(
+                f"catalog {shown(name)}: the option '{key}' asks for ${found[1]}, which is not set",
+                hint=f"export {found[1]}=...",
+            )
+        return valid_text(f"${found[1]}", value)
 
     return _VARIABLE.sub(of_environment, value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pathlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -58,7 +58,7 @@ def _is_path(name: str) -> bool:
     from siltstone import _core
     from siltstone._args import text
 
-    return _core.is_path(text("table", name)) or pathlib.Path(name).is_dir()
+    return _core.is_path(text("table", name)) or os.path.isdir(name)  # noqa: PTH112  # False for names that no file has
 
 
 pass_app = click.make_pass_decorator(App)

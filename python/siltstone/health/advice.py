@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,22 @@ if TYPE_CHECKING:
 
 def advice_of(table: Table, *, orphans: bool) -> list[Advice]:
     """The plans, one after another; one that cannot be made says why."""
-    named = f"{table.name}{'' if table.branch == 'main' else f'$branch_{table.branch}'}"
     plans: list[tuple[str, str, Callable[[], Advice]]] = [
-        ("compact", f"siltstone compact {named}", lambda: _compaction(table, full=False)),
-        ("full compaction", f"siltstone compact {named} --full", lambda: _compaction(table, full=True)),
-        ("expire snapshots", f"siltstone expire snapshots {named}", lambda: _expiry(table)),
+        ("compact", _command(table, "compact"), lambda: _compaction(table, full=False)),
+        ("full compaction", _command(table, "compact", option="--full"), lambda: _compaction(table, full=True)),
+        ("expire snapshots", _command(table, "expire", "snapshots"), lambda: _expiry(table)),
     ]
     if orphans:
-        plans.append(("remove orphan files", f"siltstone clean orphans {named}", lambda: _orphans(table)))
+        plans.append(("remove orphan files", _command(table, "clean", "orphans"), lambda: _orphans(table)))
     return [_tried(*plan) for plan in plans]
+
+
+def _command(table: Table, *command: str, option: str | None = None) -> str:
+    """A command to be copied into a shell: names of tables come from others, and are never more than a word there."""
+    name = f"{table.name}{'' if table.branch == 'main' else f'$branch_{table.branch}'}"
+    options = [] if option is None else [option]
+    words = [*options, "--", name] if name.startswith("-") else [name, *options]
+    return shlex.join(["siltstone", *command, *words])
 
 
 def _tried(operation: str, command: str, plan: Callable[[], Advice]) -> Advice:

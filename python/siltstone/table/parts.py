@@ -6,8 +6,6 @@ import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -17,9 +15,9 @@ from siltstone._looks import Listed, Looks
 from siltstone._operation import operation
 from siltstone._partitions import partition_list
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, col
 from siltstone.report import CommitReport
 from siltstone.scan import whole_table
+from siltstone.table.keys import comparable, holding, typed
 from siltstone.table.reading import Reading
 
 if TYPE_CHECKING:
@@ -96,6 +94,8 @@ class Parts(Reading):
 
         Raises:
             InvalidArgument: The table has no primary key, or keys lack one of its columns.
+            SchemaMismatch: A value that its column cannot hold exactly, by the rule of writes.
+            NullInKey: A value is null.
 
         Example:
             >>> t = example_table()
@@ -108,10 +108,10 @@ class Parts(Reading):
         key = self.primary_key
         wanted = None if columns is None else names("columns", columns)
         read = None if wanted is None else [*wanted, *[k for k in key if k not in wanted]]
-        found = self.scan(read, self._holding(given), threads=1 if given.num_rows == 1 else None)
+        found = self.scan(read, holding(given), threads=1 if given.num_rows == 1 else None)
         rows = whole_table(self._core.plan(found.request))
-        places = {values: at for at, values in enumerate(_tuples(rows, key))}
-        order = [places[values] for values in _tuples(given, key) if values in places]
+        places = {values: at for at, values in enumerate(comparable(rows, key))}
+        order = [places[values] for values in comparable(given, key) if values in places]
         taken = rows.take(pa.array(order, pa.int64()))
         return taken if wanted is None else taken.select(wanted)
 
@@ -129,27 +129,7 @@ class Parts(Reading):
         keys = self._key_rows(keys)
         with arrow_stream(keys, self._core) as stream:
             rows = pa.table(stream)
-        if missing := [name for name in key if name not in rows.column_names and rows.num_rows]:
-            raise InvalidArgument(
-                f"the keys lack the column '{missing[0]}' of the primary key",
-                hint=f"a key has the columns {', '.join(key)}",
-                context={"table": self.name},
-            )
-        schema = pa.schema([self.schema.field(name) for name in key])
-        if not rows.num_rows:
-            return schema.empty_table()
-        try:
-            return rows.select(key).cast(schema)
-        except (pa.ArrowException, ValueError) as e:
-            raise InvalidArgument(f"the keys do not fit the columns {', '.join(key)}: {e}") from e
-
-    def _holding(self, keys: pa.Table) -> Expression:
-        """What the rows of the keys satisfy, so that others are skipped."""
-        parts = []
-        for name in keys.column_names:
-            values = list(dict.fromkeys(keys.column(name).to_pylist()))
-            parts.append(col(name) == values[0] if len(values) == 1 else col(name).is_in(values))
-        return reduce(and_, parts)
+        return typed(rows, pa.schema([self.schema.field(name) for name in key]), self.name)
 
     def partitions(self) -> list[Partition]:
         """The partitions of the newest version that have files; none for a table without partition columns.
@@ -261,10 +241,6 @@ class Parts(Reading):
         found = self.inspect("statistics", ["colstat"]).to_pylist()
         text = found[-1]["colstat"] if found else None
         return json.loads(text) if text else {}
-
-
-def _tuples(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*[rows.column(name).to_pylist() for name in key], strict=True))
 
 
 def _spec(path: str, null: str) -> dict[str, str | None]:

@@ -84,7 +84,7 @@ class Whole(abc.ABC):
         return scan.to_polars(lazy=True) if flag("lazy", lazy) else scan.to_polars()
 
     def to_dataset(self) -> pa.dataset.Dataset:
-        """The table as a dataset of pyarrow, into which columns and conditions are pushed.
+        """The table as a dataset of pyarrow, with push-down of columns and conditions; see :meth:`Scan.to_dataset`.
 
         Example:
             >>> import duckdb

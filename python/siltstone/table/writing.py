@@ -15,6 +15,7 @@ from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, Feature
 from siltstone.table.definition import Definition
+from siltstone.table.overwriting import overwritten
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
 
 if TYPE_CHECKING:
@@ -136,8 +137,7 @@ class Writing(Definition):
                 partitions.
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
-        with operation("overwrite", self._core, unit="rows") as done, arrow_stream(data, self._core) as stream:
-            return done(self._core.overwrite(stream, spec, chosen))
+        return overwritten(self._core, data, spec, dynamic=chosen)
 
     def truncate(
         self,

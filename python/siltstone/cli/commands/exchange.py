@@ -6,7 +6,7 @@ import contextlib
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,8 @@ from siltstone._operation import operation
 from siltstone.cli import output
 from siltstone.cli.commands.read import query_options, scan_of
 from siltstone.cli.context import App, pass_app, table_argument
-from siltstone.errors import InvalidArgument
+from siltstone.cli.new_file import new_file
+from siltstone.errors import InvalidArgument, UnsupportedFeature
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -80,7 +81,7 @@ def write(app: App, table: str, files: tuple[str, ...], kind: str | None, mode: 
     """Write files into a table, as one commit.
 
     A FILE ends with .parquet, .orc, .arrow, .csv or .json, or is - for the standard input. A pattern such as
-    'day=*/*.parquet' names several; put it in quotes.
+    'days/*.parquet' names several; put it in quotes. Each is read by itself, with its own columns.
     """
     with _named(files, kind) as named:
         _write(app, app.table(table), named, mode)
@@ -149,21 +150,14 @@ def export(app: App, /, table: str, file: str, select: str | None, limit: int, f
     The name of FILE says its format: .parquet, .arrow, .csv or .json (one object per line).
     """
     path = pathlib.Path(file)
-    if path.exists() and not force:
-        raise click.UsageError(f"{file} exists: --force overwrites it")
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = scan_of(app, table, columns, limit or None, query)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with operation("export", table, unit="rows", is_read=True) as done:
-            rows = done(_export(scan, partial, path.suffix.lower(), done.advance))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with new_file(path, force=force) as made, operation("export", table, unit="rows", is_read=True) as done:
+        rows = done(_export(scan, made, path.suffix.lower(), done.advance))
     output.record(app, {"file": str(path), "rows": rows, "bytes": path.stat().st_size})
 
 
-def _export(scan: Any, path: pathlib.Path, suffix: str, advance: Callable[[int], None]) -> int:
+def _export(scan: Any, made: IO[bytes], suffix: str, advance: Callable[[int], None]) -> int:
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
 
@@ -173,26 +167,29 @@ def _export(scan: Any, path: pathlib.Path, suffix: str, advance: Callable[[int],
     if suffix in {".json", ".jsonl", ".ndjson"}:
         from siltstone.cli.values import rows_of
 
-        with path.open("w", encoding="utf-8") as lines:
-            for batch in scan.to_batches():
-                rows += batch.num_rows
-                advance(batch.num_rows)
-                lines.writelines(f"{output.json_text(row)}\n" for row in rows_of(batch))
+        for batch in scan.to_batches():
+            rows += batch.num_rows
+            advance(batch.num_rows)
+            made.writelines(f"{output.json_text(row)}\n".encode() for row in rows_of(batch))
         return rows
     makers = {
-        ".parquet": lambda: pq.ParquetWriter(path, schema),
-        ".csv": lambda: pc.CSVWriter(path, schema),
-        ".arrow": lambda: pa.ipc.new_file(str(path), schema),
+        ".parquet": lambda: pq.ParquetWriter(made, schema),
+        ".csv": lambda: pc.CSVWriter(made, schema),
+        ".arrow": lambda: pa.ipc.new_file(made, schema),
     }
     if suffix not in makers:
         raise click.UsageError(
             f"the name of the file says its format: it must end with {', '.join([*makers, '.json'])}"
         )
-    with makers[suffix]() as writer:
-        for batch in scan.to_batches():
-            rows += batch.num_rows
-            advance(batch.num_rows)
-            writer.write_batch(batch)
+    try:
+        with makers[suffix]() as writer:
+            for batch in scan.to_batches():
+                rows += batch.num_rows
+                advance(batch.num_rows)
+                writer.write_batch(batch)
+    except pa.ArrowException as e:
+        hint = "nested values, and bytes that are no text, go into .json, .parquet and .arrow files"
+        raise UnsupportedFeature(f"a {suffix} file cannot hold these rows: {e}", hint=hint) from e
     return rows
 
 

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from siltstone._duckdb import alike, for_duckdb
 from siltstone._visible import visible
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app
 from siltstone.cli.values import rows_of
+from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
+
+#: Schemas and catalogs of DuckDB that are there before any other.
+_OWN = {"information_schema", "memory", "pg_catalog", "system", "temp"}
 
 
 @click.command()
@@ -27,7 +32,8 @@ def sql(app: App, query: str) -> None:
 
     Tables are named db.table. DuckDB runs the query: pip install 'siltstone[duckdb]'.
 
-    Columns and conditions are pushed into the tables. Statements that change something are refused.
+    Columns and conditions are pushed into the tables. Statements that change something are refused, and so are tables
+    with columns whose names differ only in case: DuckDB takes them for one.
     """
     try:
         import duckdb
@@ -66,9 +72,24 @@ def _named(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
-    """The tables that a query names, as views."""
+    """The tables that a query names, as views.
+
+    Raises:
+        InvalidArgument: DuckDB has a database of this name itself, or takes two of the tables for one.
+        UnsupportedFeature: It takes two columns of a table for one.
+    """
+    if own := next((database for database, _ in sorted(tables) if database.lower() in _OWN), None):
+        raise InvalidArgument(
+            f"a query cannot name the database '{own}': DuckDB has one of this name itself",
+            hint="read its tables with siltstone cat, or in Python with t.to_duckdb()",
+        )
+    if pair := alike(".".join(table) for table in sorted(tables)):
+        raise InvalidArgument(
+            f"the tables '{pair[0]}' and '{pair[1]}' differ only in case, which DuckDB does not tell apart",
+            hint="name one of them in a query, or join them in Python",
+        )
     for at, (database, table) in enumerate(sorted(tables)):
-        connection.register(f"_siltstone_{at}", app.table(f"{database}.{table}").scan().to_dataset())
+        connection.register(f"_siltstone_{at}", for_duckdb(app.table(f"{database}.{table}").scan()))
         schema, view = (part.replace('"', '""') for part in (database, table))
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute(f'CREATE VIEW "{schema}"."{view}" AS FROM _siltstone_{at}')

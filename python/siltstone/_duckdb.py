@@ -1,0 +1,74 @@
+"""Rows for DuckDB, to which names that differ only in the case of their letters are one name."""
+
+from __future__ import annotations
+
+import ctypes
+import string
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from siltstone._args import shown
+from siltstone._pyarrow import has_pyarrow
+from siltstone.errors import UnsupportedFeature
+
+if TYPE_CHECKING:
+    Scan = Any
+
+_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+class _Schema(ctypes.Structure):
+    """``struct ArrowSchema`` of the C data interface, as far as its names."""
+
+
+_Schema._fields_ = [  # as ctypes has it for a structure that points to others of its kind
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_void_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
+]
+
+
+def for_duckdb(scan: Scan) -> Any:
+    """What DuckDB reads the rows of a scan from: a dataset, or without pyarrow a stream.
+
+    Raises:
+        UnsupportedFeature: Two columns, or two fields of a ROW, whose names differ only in case: DuckDB would give the
+            values of one for the other, without a word.
+    """
+    rows = scan.to_dataset() if has_pyarrow() else scan
+    capsule = (rows.schema if has_pyarrow() else scan).__arrow_c_schema__()
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    schema = ctypes.cast(pointer_of(capsule, b"arrow_schema"), ctypes.POINTER(_Schema)).contents
+    for place, names in _siblings(schema, ""):
+        if pair := alike(names):
+            what = f"the fields of column '{place}'," if place else "the columns"
+            left_out = "the column" if place else "one of them"
+            raise UnsupportedFeature(
+                f"{what} {shown(pair[0])} and {shown(pair[1])} differ only in case, which DuckDB does not tell apart",
+                hint=f"leave {left_out} out, t.scan([...]).to_duckdb(), or read the rows without DuckDB",
+                context={"column": place or pair[1]},
+            )
+    return rows
+
+
+def alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first two names that are one to DuckDB, which knows the case of the letters of ASCII alone."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.translate(_SMALL), name)
+        if other != name:
+            return other, name
+    return None
+
+
+def _siblings(schema: _Schema, place: str) -> Iterator[tuple[str, list[str]]]:
+    """The names that stand side by side, at each place."""
+    children = [schema.children[at].contents for at in range(schema.n_children)]
+    names = [(child.name or b"").decode() for child in children]
+    yield place, names
+    for child, name in zip(children, names, strict=True):
+        yield from _siblings(child, f"{place}.{name}" if place else name)
