@@ -28,17 +28,25 @@ def csv_reader(path: str, schema: Any) -> Any:
     known = {field.name: field.type for field in schema}
     plain = pathlib.PurePath(path.removesuffix(".gz").removesuffix(".zst"))
     read = {name: pa.binary() if pa.types.is_binary(kind) else pa.string() for name, kind in known.items()}
-    rows = pc.open_csv(
-        path,
-        read_options=pc.ReadOptions(block_size=_BLOCK),
-        parse_options=pc.ParseOptions(
-            delimiter="\t" if plain.suffix.lower() == ".tsv" else ",", newlines_in_values=True
-        ),
-        # nothing is null, and "" the empty text
-        convert_options=pc.ConvertOptions(
-            column_types=read, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-        ),
-    )
+
+    def opened(*, skips: bool) -> Any:
+        return pc.open_csv(
+            path,
+            read_options=pc.ReadOptions(block_size=_BLOCK),
+            parse_options=pc.ParseOptions(
+                delimiter="\t" if plain.suffix.lower() == ".tsv" else ",",
+                newlines_in_values=True,
+                ignore_empty_lines=skips,
+            ),
+            # nothing is null, and "" the empty text
+            convert_options=pc.ConvertOptions(
+                column_types=read, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+        )
+
+    rows = opened(skips=True)
+    if len(rows.schema) == 1:  # an empty line is a row with null
+        rows = opened(skips=False)
     fields = [field.with_type(known.get(field.name, field.type)) for field in rows.schema]
     own = pa.schema(fields)
     return pa.RecordBatchReader.from_batches(own, _batches(rows, own, known))

@@ -127,6 +127,8 @@ def _listed(whole: str) -> Iterator[tuple[dict[str, Any], str]]:
         at, place = at + 1, _behind(whole, end)
         if whole.startswith(",", place):
             place = _behind(whole, place + 1)
+            if whole.startswith("]", place):
+                raise InvalidArgument(f"nothing follows the comma behind row {at - 1} of the list")
         elif not whole.startswith("]", place):
             raise InvalidArgument(f"row {at} of the list does not follow a comma")
     if whole[place + 1 :].strip(_BLANK):

@@ -25,8 +25,7 @@ def read_exactly(texts: Any, kind: Any) -> Any:
     if pattern is None or not pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py():
         return None
     try:
-        # a number of 32 bits is the nearest to one of 64, as in dicts
-        return (texts.cast(pa.float64()) if pa.types.is_float32(kind) else texts).cast(kind)
+        return texts.cast(kind)
     except (pa.ArrowException, ValueError):
         return None
 

@@ -124,6 +124,8 @@ def _floating(kind: Any, is_special: Callable[[str], Any], *, by_text: bool) -> 
         if not isinstance(given, decimal.Decimal):
             return fits(given)
         real = fits(_nearest(given))
+        if kind.bit_width < 64:  # noqa: PLR2004  # the nearest to the text, not to the number of 64 bits
+            real = pa.scalar(str(given)).cast(kind).as_py()
         if by_text and given.as_tuple().exponent == 0:  # 7 is a whole number, 7.0 is none
             stored = pa.scalar(real, kind)
             shortest = decimal.Decimal(stored.cast(pa.string()).as_py()) == given

@@ -247,3 +247,28 @@ def test_only_regular_files_are_opened(make, tmp_path, name):
         t.append(str(tmp_path / name))
     with pytest.raises(e.FileMissing):
         t.append(f"{tmp_path}/none-{name}")
+
+
+def test_an_empty_line_of_one_column_is_a_row_with_null(make, tmp_path):
+    """The row was lost: readers of CSV pass over empty lines."""
+    (tmp_path / "one.csv").write_text("v\n1\n\n3\n")
+    t = make({"v": "INT"}, bucket=-1)
+    t.append(tmp_path / "one.csv")
+    assert t.scan().to_arrow().column("v").to_pylist() == [1, None, 3]
+
+
+def test_a_float_is_the_nearest_one_to_its_text(make, tmp_path):
+    """And not the nearest to the nearest DOUBLE."""
+    (tmp_path / "f.csv").write_text("v\n7.038531e-26\n0.1\n")
+    (tmp_path / "f.json").write_text('{"v": 7.038531e-26}\n{"v": 0.1}\n')
+    for name in ("f.csv", "f.json"):
+        t = make({"v": "FLOAT"}, name=name[-3:], bucket=-1)
+        t.append(tmp_path / name)
+        assert t.scan().to_arrow().column("v").equals(pa.chunked_array([["7.038531e-26", "0.1"]]).cast(pa.float32()))
+
+
+def test_nothing_may_follow_the_last_comma_of_a_list(make, tmp_path):
+    (tmp_path / "x.json").write_text('[{"v": 1}, ]')
+    t = make({"v": "INT"}, bucket=-1)
+    with pytest.raises(e.InvalidArgument, match="nothing follows the comma behind row 0"):
+        t.append(tmp_path / "x.json")

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 
+import psycopg
 import pytest
 
 
@@ -50,7 +51,9 @@ def server(folder):
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/", **user) as process:
         try:
             for _ in range(200):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                # the port answers before the server does
+                with contextlib.suppress(psycopg.OperationalError):
+                    psycopg.connect(f"host=127.0.0.1 port={port} user=siltstone dbname=postgres").close()
                     break
                 time.sleep(0.1)
             yield port
