@@ -135,7 +135,7 @@ def _opened(path: str, schema: Any, *, others: bool) -> Any:
         else:
             import pyarrow.dataset as ds
 
-            reader = ds.dataset(path, format=kind).scanner().to_reader()
+            reader = ds.dataset([path], format=kind).scanner().to_reader()
         if not others:
             _refuse_folder(path, schema, reader.schema)
         return reader
@@ -199,7 +199,7 @@ def known_rows(data: Any) -> int | None:
         if _format(paths[0]) != "parquet":
             return None
         try:
-            return sum(int(ds.dataset(path, format="parquet").count_rows()) for path in paths)
+            return sum(int(ds.dataset([path], format="parquet").count_rows()) for path in paths)
         except (pa.ArrowException, OSError):
             return None  # the read says what is wrong
     rows = getattr(data, "count_rows", None)  # a dataset
