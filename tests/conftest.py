@@ -69,6 +69,16 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture
+def config(tmp_path, monkeypatch):
+    """The place of the only siltstone.toml, in an environment that names no catalog."""
+    for name in ("SILTSTONE_CATALOG", "SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "siltstone.toml"
+    monkeypatch.setenv("SILTSTONE_CONFIG", str(file))
+    return file
+
+
+@pytest.fixture
 def cat(tmp_path):
     """An empty catalog with the database `db`."""
     import siltstone as st

@@ -10,17 +10,13 @@ from siltstone import errors as e
 
 
 @pytest.fixture
-def settings(tmp_path, monkeypatch):
+def settings(config, tmp_path, monkeypatch):
     """settings(text): siltstone.toml with this text, and an environment that says nothing else."""
-    for name in ("SILTSTONE_CATALOG", "SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE"):
-        monkeypatch.delenv(name, raising=False)
-    file = tmp_path / "siltstone.toml"
-    monkeypatch.setenv("SILTSTONE_CONFIG", str(file))
     monkeypatch.setenv("LAKE", str(tmp_path / "lake"))
 
     def write(text):
-        file.write_text(text, encoding="utf-8")
-        return file
+        config.write_text(text, encoding="utf-8")
+        return config
 
     return write
 

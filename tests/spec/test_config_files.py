@@ -25,15 +25,6 @@ TOML = {
 }
 
 
-@pytest.fixture
-def config(tmp_path, monkeypatch):
-    for name in ("SILTSTONE_CATALOG", "SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE"):
-        monkeypatch.delenv(name, raising=False)
-    file = tmp_path / "siltstone.toml"
-    monkeypatch.setenv("SILTSTONE_CONFIG", str(file))
-    return file
-
-
 @pytest.mark.parametrize("text", TOML.values(), ids=TOML.keys())
 def test_a_file_that_is_no_configuration_is_told(config, text):
     config.write_text(text, encoding="utf-8")

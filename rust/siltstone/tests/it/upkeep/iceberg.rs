@@ -59,17 +59,17 @@ fn a_writer_that_was_held_up_describes_the_version_that_there_is() {
     assert!(replaced > 5, "{replaced}");
 }
 
+/// Metadata of so many versions before the newest one stays.
+fn options(kept: &str) -> [(&str, &str); 3] {
+    [("bucket", "-1"), ("metadata.iceberg.storage", "table-location"), ("metadata.iceberg.previous-versions-max", kept)]
+}
+
 /// Iceberg's readers of a directory go on from the hint as long as there is metadata of the next version: they read rows that a
 /// rollback had taken back.
 #[test]
 fn no_metadata_lies_ahead_of_the_hint_after_a_rollback() {
     for kept in ["0", "10"] {
-        let options = [
-            ("bucket", "-1"),
-            ("metadata.iceberg.storage", "table-location"),
-            ("metadata.iceberg.previous-versions-max", kept),
-        ];
-        let (_made, fs) = table(&[], &options);
+        let (_made, fs) = table(&[], &options(kept));
         for id in 0..6 {
             append(&fs, "main", (id, 0));
         }
@@ -87,12 +87,7 @@ fn no_metadata_lies_ahead_of_the_hint_after_a_rollback() {
 #[test]
 fn the_hint_names_the_newest_version_whichever_of_two_commits_writes_it_last() {
     for kept in ["0", "10"] {
-        let options = [
-            ("bucket", "-1"),
-            ("metadata.iceberg.storage", "table-location"),
-            ("metadata.iceberg.previous-versions-max", kept),
-        ];
-        let (made, fs) = table(&[], &options);
+        let (made, fs) = table(&[], &options(kept));
         append(&fs, "main", (1, 0));
         let mut beside = 0;
         for call in 0.. {
