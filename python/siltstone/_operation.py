@@ -11,19 +11,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
 from siltstone import _core
 from siltstone._looks import size_text
 from siltstone._progress import Bar, bar
+from siltstone._scoped import Scoped
 from siltstone.report import CommitReport, CompactionReport, MergeReport, UpkeepReport, Verdict
 from siltstone.versions import Tag
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_within: ContextVar[bool] = ContextVar("siltstone_operation", default=False)
+_within: Scoped[bool] = Scoped("siltstone_operation")
 
 
 class Operation:
@@ -64,16 +64,13 @@ def operation(
     """
     place = table if isinstance(table, str) else _place(table)
     began, inner = time.perf_counter(), _within.get()
-    token = _within.set(True)
-    try:
-        with _span(name, place) as span, bar(f"{place}: {name.replace('_', ' ')}", unit) as shown:
-            done = Operation(shown)
-            yield done
-            told = figures(done.result)
-            if span is not None:
-                span.set_attributes({f"siltstone.{key}": value for key, value in told.items()})
-    finally:
-        _within.reset(token)
+    title = f"{place}: {name.replace('_', ' ')}"
+    with _within.hold(True), _span(name, place) as span, bar(title, unit) as shown:
+        done = Operation(shown)
+        yield done
+        told = figures(done.result)
+        if span is not None:
+            span.set_attributes({f"siltstone.{key}": value for key, value in told.items()})
     quiet = inner or is_read or told.get("dry_run", False)
     logger, level = logging.getLogger(f"siltstone.{name}"), logging.DEBUG if quiet else logging.INFO
     if logger.isEnabledFor(level):

@@ -7,19 +7,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
+from siltstone._scoped import Scoped
 from siltstone.errors import InvalidArgument
 
 VARIABLE = "SILTSTONE_PROGRESS"
 _WORDS = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
-_asked: ContextVar[bool | None] = ContextVar("siltstone_progress", default=None)
+_asked: Scoped[bool] = Scoped("siltstone_progress")
 #: There is one bar at a time: what runs within it, or beside it, has none of its own.
 _one = threading.Lock()
 #: Rows after which a bar moves.
 _PIECE = 1 << 16
-_here: ContextVar[Bar | None] = ContextVar("siltstone_bar", default=None)
+_here: Scoped[Bar] = Scoped("siltstone_bar")
 
 
 @contextmanager
@@ -42,11 +42,8 @@ def progress(enabled: bool = True) -> Iterator[None]:  # noqa: FBT001, FBT002  #
     """
     if not isinstance(enabled, bool):
         raise InvalidArgument(f"progress({enabled!r}): give True or False")
-    token = _asked.set(enabled)
-    try:
+    with _asked.hold(enabled):
         yield
-    finally:
-        _asked.reset(token)
 
 
 def by_environment(default: bool) -> bool:  # noqa: FBT001
@@ -125,11 +122,8 @@ def bar(label: str, unit: str | None = None) -> Iterator[Bar | None]:
     try:
         with _progress_of(unit) as shown:
             made = Bar(shown, label, unit)
-            token = _here.set(made)
-            try:
+            with _here.hold(made):
                 yield made
-            finally:
-                _here.reset(token)
     finally:
         _one.release()
 

@@ -7,10 +7,10 @@ What is of one table wins over what is of all, as in Java (``OptionUtils``); hin
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from siltstone._scoped import Scoped
 from siltstone.procedures.naming import CATALOGS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _PREFIX = "spark.paimon."
 _ANY = "*"
 #: Catalog, database, table, option.
 _OF_A_TABLE = 4
-_known: contextvars.ContextVar[Mapping[str, str] | None] = contextvars.ContextVar("settings", default=None)
+_known: Scoped[Mapping[str, str]] = Scoped("siltstone_settings")
 
 
 @contextlib.contextmanager
@@ -29,11 +29,8 @@ def looked_up_once(spark: SparkSession) -> Iterator[None]:
     if _known.get() is not None:
         yield
         return
-    token = _known.set(_all(spark))
-    try:
+    with _known.hold(_all(spark)):
         yield
-    finally:
-        _known.reset(token)
 
 
 def settings_of(spark: SparkSession, name: str) -> dict[str, str]:
