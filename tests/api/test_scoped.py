@@ -51,7 +51,6 @@ def asked():
 def test_a_value_ends_with_its_block_wherever_a_signal_ends_it(block, value):
     """A Ctrl-C between two steps of an append left all later operations of the session without their lines."""
     for step in range(1, 100_000):
-        raised = []
         with contextlib.suppress(Stop), raising_before_step(step) as raised:
             block()
         assert value.get() is None, (step, raised)

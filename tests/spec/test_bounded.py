@@ -47,6 +47,22 @@ print(t.scan(batch_size=2**40).to_arrow().num_rows, t.compact(full=True).tasks, 
     assert in_little_memory(code, str(tmp_path))[0] == "50"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
+def test_a_variable_that_asks_for_a_million_threads_gets_some(tmp_path):
+    code = """
+import os, sys, siltstone as st
+cat = st.connect(sys.argv[1]); cat.create_database("db")
+t = cat.create_table("db.t", {"id": int}, primary_key=["id"], options={"bucket": "4"})
+t.upsert([{"id": i} for i in range(1000)])
+print(t.scan().to_arrow().num_rows, len(os.listdir("/proc/self/task")) < 300)
+"""
+    environment = {**os.environ, "RAYON_NUM_THREADS": "999999"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1000", "True"]
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in KiB on Linux only")
 @pytest.mark.parametrize(
     "what", ["t.scan(memory_limit='64mb')", "t.compact(full=True)", "t.maintenance.fsck(deep=True)"]

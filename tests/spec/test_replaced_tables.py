@@ -145,6 +145,19 @@ def test_names_of_partitions_stay_once_there_are_some(cat, key, value):
     assert is_whole(t)
 
 
+@pytest.mark.parametrize("gone", ["renamed", "dropped"])
+def test_a_stream_of_a_table_that_is_not_there_any_more_says_so(cat, t, gone):
+    """A stream that had begun said that its version was expired, and advised to raise the retention."""
+    changes = iter(t.changes(follow=True))
+    next(changes)
+    if gone == "renamed":
+        cat.rename_table("db.t", "db.u")
+    else:
+        cat.drop_table("db.t")
+    with pytest.raises(e.TableNotFound):
+        next(changes)
+
+
 @pytest.mark.parametrize(
     "ask",
     [
