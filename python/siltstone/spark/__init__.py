@@ -1,7 +1,7 @@
 """PySpark: read, write and compact Paimon tables on executors, without a jar.
 
-Works with classic Spark and with Spark Connect (4.1 and later): no SparkContext, no RDD, no py4j. The package must be
-installed where Spark's Python workers run.
+Works with classic Spark and with Spark Connect (4.1 and later): no SparkContext, no RDD, no py4j. The package is
+installed where Spark's Python workers run, or sent there by :func:`ship`.
 
 Example:
     >>> from siltstone import spark as ss
@@ -18,7 +18,8 @@ from siltstone.spark.compaction import compact, compact_database
 from siltstone.spark.datasource import SiltstoneSource
 from siltstone.spark.reading import read, table
 from siltstone.spark.registration import enable
+from siltstone.spark.shipping import ship
 from siltstone.spark.sql import sql
 from siltstone.spark.writing import write
 
-__all__ = ["SiltstoneSource", "compact", "compact_database", "enable", "read", "sql", "table", "write"]
+__all__ = ["SiltstoneSource", "compact", "compact_database", "enable", "read", "ship", "sql", "table", "write"]

@@ -24,9 +24,10 @@ _LEAST = (4, 1)
 _CHECKED_CONF = "spark.siltstone.checked"
 _ASKED = "version string, host string, problem string"
 _NO_MODULE = re.compile(r"No module named '(siltstone[\w.]*)'")
+_NOT_OURS = re.compile(r"siltstone was shipped from .*")
 _INSTALL = (
     "Spark's workers are Python processes: set PYSPARK_PYTHON to a Python with this siltstone before the session "
-    "starts (docs/spark.md)"
+    "starts, or send it there with ss.ship(spark) (docs/spark.md)"
 )
 
 
@@ -80,6 +81,8 @@ def _answers(spark: SparkSession, n: int, look: functools.partial[Iterator[pa.Re
     try:
         return list(spark.range(0, n, 1, n).mapInArrow(look, _ASKED).collect())
     except PySparkException as failure:
+        if other := _NOT_OURS.search(str(failure)):
+            raise InvalidArgument(other[0]) from failure
         missing = _NO_MODULE.search(str(failure))
         if missing is None:
             raise
