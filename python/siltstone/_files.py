@@ -13,6 +13,7 @@ from typing import Any
 from siltstone._args import directory, shown
 from siltstone._arrow import of_pyarrow
 from siltstone._csv_rows import csv_reader
+from siltstone._int96 import int96_unit
 from siltstone._json_rows import json_reader
 from siltstone._pyarrow import has_pyarrow
 from siltstone.errors import FileMissing, InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
@@ -135,7 +136,9 @@ def _opened(path: str, schema: Any, *, others: bool) -> Any:
         else:
             import pyarrow.dataset as ds
 
-            reader = ds.dataset([path], format=kind).scanner().to_reader()
+            unit = int96_unit(path) if kind == "parquet" else None
+            read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=unit) if unit else None
+            reader = ds.dataset([path], format=ds.ParquetFileFormat(read) if read else kind).scanner().to_reader()
         if not others:
             _refuse_folder(path, schema, reader.schema)
         return reader

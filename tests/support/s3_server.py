@@ -79,7 +79,10 @@ class Server:
 
 
 class Cutter:
-    """A proxy before a server: of the requests that `when` names, the server gets them whole and the client no answer."""
+    """A proxy before a server: of the requests that `when` names, the server gets them whole and the client no answer.
+
+    Where `when` returns bytes, those are the answer, and the server gets nothing.
+    """
 
     def __init__(self, port, when):
         self.when, self.cut = when, []
@@ -104,6 +107,10 @@ class Cutter:
             while (head := _head(client)) is not None:
                 first, length, rest = head
                 method, path, _ = first.split(" ", 2)
+                found = self.when(method, path)
+                if isinstance(found, bytes):
+                    client.sendall(found)
+                    return
                 with socket.create_connection(("127.0.0.1", self.port_of_server)) as server:
                     server.sendall(rest[0] + b"Connection: close\r\n\r\n" + rest[1])
                     sent = len(rest[1])
@@ -111,7 +118,7 @@ class Cutter:
                         server.sendall(more)
                         sent += len(more)
                     answer = b"".join(iter(lambda: server.recv(65536), b""))
-                if self.when(method, path):
+                if found:
                     self.cut.append((method, path))
                     return
                 client.sendall(answer)

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from siltstone.errors import InvalidOption, StorageError, UnsupportedFeature
+from siltstone.catalog import jdbc_waits
+from siltstone.catalog.jdbc_url import DRIVERS, url_of
+from siltstone.catalog.jdbc_waits import ROW_WAITS, WAITS, RowIsHeld, Use, answered, row_is_held
+from siltstone.errors import StorageError, UnsupportedFeature
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 T = TypeVar("T")
 
-#: What stands behind ``jdbc:``, and the driver that is used for it.
-_DRIVERS = {
-    "sqlite": ("sqlite", "sqlite3"),
-    "postgresql": ("postgresql+psycopg", "psycopg"),
-    "mysql": ("mysql+pymysql", "pymysql"),
-    "mariadb": ("mysql+pymysql", "pymysql"),
-}
-_URI = re.compile(r"jdbc:(\w+):(.*)", re.DOTALL)
-#: Seconds until a server that does not answer is given up.
-_CONNECT_SECONDS = 8
 #: Seconds that statements wait for others who write to a SQLite database, and between two tries.
 _BUSY_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
 
@@ -86,7 +78,7 @@ class Database:
                 "a jdbc catalog needs SQLAlchemy, which is not installed", hint="pip install 'siltstone[sql-catalog]'"
             ) from None
         self.sa = sa
-        self._url, self.dialect = _url(sa, options)
+        self._url, self.dialect = url_of(sa, options)
         self._engines: dict[int, sa.Engine] = {}
         metadata, self.tables = _declared(sa, lock_length or 255)
         wanted = [self.tables.tables, self.tables.database_properties, self.tables.table_properties]
@@ -128,8 +120,7 @@ class Database:
         until = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
-                with self._engine().begin() as connection:
-                    return work(connection)
+                return self._once(work)
             except errors.IntegrityError:
                 raise
             except errors.OperationalError as e:
@@ -141,6 +132,27 @@ class Database:
             except errors.SQLAlchemyError as e:
                 raise self._failed(e) from None
 
+    def _once(self, work: Callable[[sa.Connection], T]) -> T:
+        engine = self._engine()
+        if self.dialect != "postgresql":
+            with engine.begin() as connection:
+                return work(connection)
+
+        def use_of(use: Use) -> T:
+            with engine.connect() as connection:
+                use.of(connection.connection.driver_connection)
+                try:
+                    with connection.begin():
+                        return work(connection)
+                finally:
+                    use.of(None)
+
+        try:
+            return answered(jdbc_waits.ANSWER_SECONDS, use_of)
+        except TimeoutError as e:
+            self._engines = {}  # what else it has may hang as well
+            raise self._failed(e) from None
+
     def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Insert rows, all or none: False when one is there already."""
         try:
@@ -150,15 +162,22 @@ class Database:
         return True
 
     def insert_and_ask(self, table: sa.Table, row: Mapping[str, Any], question: sa.Select[Any]) -> str | None:
-        """Insert a row and ask something about it; None when it is there already."""
+        """Insert a row and ask something about it; None when it is there already, or is about to be."""
 
         def work(connection: sa.Connection) -> str:
-            connection.execute(self.sa.insert(table), [dict(row)])
+            if self.dialect in ROW_WAITS:
+                connection.exec_driver_sql(ROW_WAITS[self.dialect])
+            try:
+                connection.execute(self.sa.insert(table), [dict(row)])
+            except self.sa.exc.OperationalError as e:
+                if row_is_held(e.orig):
+                    raise RowIsHeld from None
+                raise
             return str(connection.execute(question).scalar_one())
 
         try:
             return self.run(work)
-        except self.sa.exc.IntegrityError:
+        except (self.sa.exc.IntegrityError, RowIsHeld):
             return None
 
     def delete(self, *what: tuple[sa.Table, Sequence[Any]]) -> int:
@@ -189,11 +208,11 @@ class Database:
         return engine
 
     def _connected(self) -> sa.Engine:
-        waits = {"sqlite": {"timeout": 0}}.get(self.dialect, {"connect_timeout": _CONNECT_SECONDS})
+        waits = WAITS[self.dialect]
         try:
             engine = self.sa.create_engine(self._url, connect_args=waits, pool_pre_ping=self.dialect != "sqlite")
         except ImportError:
-            driver = _DRIVERS[self.dialect][1]
+            driver = DRIVERS[self.dialect][1]
             raise UnsupportedFeature(
                 f"a jdbc catalog in {self.dialect} needs {driver}, which is not installed",
                 hint="pip install 'siltstone[sql-catalog]'",
@@ -209,39 +228,6 @@ class Database:
             f"the catalog's database failed: {lines[0] if lines else type(error).__name__}",
             hint=f"check that {where} is right, and that the server is running",
         )
-
-
-def _url(sa: Any, options: Mapping[str, str]) -> tuple[sa.URL, str]:
-    uri = options.get("uri")
-    found = _URI.fullmatch(uri or "")
-    if found is None or found[1] not in _DRIVERS:
-        known = ", ".join(f"jdbc:{name}:" for name in _DRIVERS)
-        text = "the catalog option 'uri' is missing" if uri is None else "the catalog option 'uri' cannot be used"
-        raise InvalidOption(text, hint=f"it begins with one of {known}", context={"option": "uri"})
-    dialect, rest = found[1], found[2]
-    driver = _DRIVERS[dialect][0]
-    # Java's drivers take what follows '?' as properties of their own, as they do those that begin with 'jdbc.'
-    given = {key.removeprefix("jdbc."): value for key, value in options.items() if key.startswith("jdbc.")}
-    if dialect == "sqlite":
-        _user_of(given)  # who connects is nothing to a file, in Java, too
-        return sa.URL.create(driver, database=rest.removeprefix("file:")), dialect
-    try:
-        url = sa.make_url(f"{driver}:{rest}")
-    except sa.exc.ArgumentError:
-        raise InvalidOption("the catalog option 'uri' cannot be used", context={"option": "uri"}) from None
-    user, password = _user_of({**dict(url.query), **given})
-    url = url.set(query={})
-    return url.set(username=user or url.username, password=password or url.password), dialect
-
-
-def _user_of(properties: dict[str, Any]) -> tuple[Any, Any]:
-    """User and password among the properties of a driver; others would do nothing here."""
-    if others := [name for name in properties if name not in ("user", "password")]:
-        raise InvalidOption(
-            f"the property '{others[0]}' of the database's driver is not known here",
-            context={"option": f"jdbc.{others[0]}"},
-        )
-    return properties.get("user"), properties.get("password")
 
 
 def _as_java_connects(connection: Any, _record: Any) -> None:

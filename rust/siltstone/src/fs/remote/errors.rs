@@ -45,6 +45,7 @@ pub(super) fn is_refused(error: &opendal::Error) -> bool {
             | RateLimited
             | Unsupported
     ) || is_unreachable(error)
+        || super::sends::was_not_sent(error)
         || (!error.is_temporary() && !Answer::of(error).code.is_empty())
 }
 

@@ -60,8 +60,8 @@ impl Drop for Lease {
         self.store.leases.remove(&self.hold);
         let has_gone = self.hold.give_up();
         self.renewal.abort();
-        if !self.hold.is_valid() || has_gone {
-            // somebody else may have it, or its table has gone
+        if !self.hold.is_valid() || has_gone || !self.hold.may_be_freed() {
+            // somebody else may have it, or its table has gone, or a request of ours may still come
             return;
         }
         let (operators, key) = (self.store.operators(), self.key.clone());

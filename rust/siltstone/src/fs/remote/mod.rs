@@ -26,6 +26,7 @@ mod leased;
 mod output;
 mod publish;
 mod runtime;
+mod sends;
 mod services;
 mod settings;
 mod storages;
@@ -120,19 +121,20 @@ impl FileIo for RemoteFileIo {
     fn publish_if(&self, path: &str, data: &[u8], _sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         let key = self.key(path)?;
         // what others would do while they hold the lock that this process has lost
-        if key.contains("/siltstone/") {
-            self.store.leases.check(&key).map_err(Error::without_effect)?;
-        }
+        let needs_lock = key.contains("/siltstone/");
+        let holds = || if needs_lock { self.store.leases.of(&key) } else { Ok(Vec::new()) };
+        holds().map_err(Error::without_effect)?;
         publish::check_conditions(&self.store, path).map_err(Error::without_effect)?;
         still().map_err(Error::without_effect)?;
-        publish::put_if_absent(&self.store, path, &key, data, &[])
+        let holds = holds().map_err(Error::without_effect)?;
+        publish::put_while(holds, &self.store, path, &key, data, &[])
     }
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
         let (key, content) = (self.key(path)?, Bytes::copy_from_slice(data));
-        self.store.leases.check(&key)?;
-        let operators = self.store.operators()?;
-        let put = runtime::answered(ANSWER, async move { operators.retried.write(&key, content).await })?;
+        let (operators, written) = (self.store.operators()?, key.clone());
+        let put = async move { operators.retried.write(&written, content).await };
+        let put = sends::answered(&self.store, &key, ANSWER, put)?;
         put.map(drop).map_err(|e| self.store.failed("write the object", path, &e))
     }
 

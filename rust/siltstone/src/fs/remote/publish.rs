@@ -20,8 +20,9 @@ use opendal::{ErrorKind as StoreError, Operator};
 use super::{
     client::Store,
     errors::{flat, is_refused},
+    holds::Hold,
     kind::Kind,
-    runtime, write_options,
+    runtime, sends, write_options,
 };
 use crate::{
     env::new_uuid,
@@ -53,11 +54,23 @@ pub(super) fn put_if_absent(
     data: &[u8],
     metadata: &[(&'static str, String)],
 ) -> Result<()> {
+    put_while(Vec::new(), store, path, key, data, metadata)
+}
+
+/// The same, while these locks are held.
+pub(super) fn put_while(
+    holds: Vec<Arc<Hold>>,
+    store: &Arc<Store>,
+    path: &str,
+    key: &str,
+    data: &[u8],
+    metadata: &[(&'static str, String)],
+) -> Result<()> {
     let mark = new_uuid();
     let mut metadata = metadata.to_vec();
     metadata.push((MARK, mark.clone()));
     let work = put(Arc::clone(store), path.to_owned(), key.to_owned(), Bytes::copy_from_slice(data), metadata, mark);
-    match flat(runtime::run(work))? {
+    match flat(runtime::run(sends::during(holds, work)))? {
         Put::Done => Ok(()),
         Put::Taken => Err(exists_already(path)),
     }

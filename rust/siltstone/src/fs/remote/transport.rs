@@ -11,7 +11,7 @@ use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
 use opendal_http_transport_reqwest::ReqwestTransport;
 use serde::Deserialize;
 
-use super::{address::Bucket, kind::Kind};
+use super::{address::Bucket, kind::Kind, sends};
 
 /// Of the text of an error.
 const MOST_OF_ERROR: u64 = 1024 * 1024;
@@ -28,7 +28,10 @@ impl HttpTransport for CheckedTransport {
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
         let lists = is_for_listing(&self.bucket, &request);
         let most = most_of_content(&request);
-        let (parts, body) = self.inner.fetch(request).await?.into_parts();
+        let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        let sent = self.inner.fetch(request);
+        let answer = if changes { sends::send(sent).await? } else { sent.await? };
+        let (parts, body) = answer.into_parts();
         let most = if !parts.status.is_success() {
             Some(MOST_OF_ERROR)
         } else if lists {

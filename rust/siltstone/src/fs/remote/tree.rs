@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opendal::{EntryMode, ErrorKind as StoreError, Metadata, options::ListOptions};
 
-use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, kind::Kind, runtime};
+use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, kind::Kind, runtime, sends};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -123,10 +123,9 @@ pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
         cancel::check()?;
         let rest = left.split_off(left.len().min(BATCH));
         let first = left.first().cloned().unwrap_or_default();
-        store.leases.check(&first)?;
         let operators = store.operators()?;
         let one_by_one = azure::signs_names(&store.bucket, &store.settings);
-        let deleted = runtime::answered(ANSWER, async move {
+        let deleted = sends::answered(store, &first, ANSWER, async move {
             use futures::{StreamExt as _, TryStreamExt as _};
             if !one_by_one && left.len() > 1 {
                 return operators.retried.delete_iter(left).await;
@@ -203,10 +202,9 @@ pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: 
     keys.sort_by_key(|below| rank(source, below));
     for below in &keys {
         cancel::check()?;
-        store.leases.check(below)?;
         let copy = format!("{target}{}", below.get(source.len()..).unwrap_or_default());
-        let (operators, below) = (store.operators()?, below.clone());
-        let copied = runtime::answered(ANSWER, async move { operators.retried.copy(&below, &copy).await })?;
+        let (operators, key) = (store.operators()?, below.clone());
+        let copied = sends::answered(store, below, ANSWER, async move { operators.retried.copy(&key, &copy).await })?;
         copied.map_err(|e| store.failed("copy the object", from, &e))?;
     }
     if keys.is_empty() {
