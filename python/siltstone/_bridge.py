@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, text
+from siltstone._leftovers import delete_leftovers
 from siltstone.catalog import table_of
 from siltstone.errors import CommitConflict, InvalidArgument, ResourceError, SiltstoneError, StorageError
 from siltstone.system import writable
@@ -85,7 +86,7 @@ class WriteJob:
         messages = [message for written in done for message in written.messages]
         failed = next((written.error for written in done if written.error is not None), None)
         if failed is not None:
-            self.table.abort(messages)
+            delete_leftovers(self.table, messages)
             raise failed
         return self.table.commit(messages, overwrite=self.overwrite)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from siltstone import _core
 from siltstone._args import count, names, text
+from siltstone._leftovers import delete_leftovers
 from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone._operation import operation
 from siltstone._progress import progress as shown_progress
-from siltstone.errors import CommitConflict, InvalidArgument, UpkeepRunning
+from siltstone.errors import CommitConflict, InvalidArgument
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
 from siltstone.write import commit_messages
 
@@ -179,7 +180,7 @@ def compact_wave(
         report = commit_compaction(table, ran.messages, done)
         given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
         if given_up:
-            _discard(table, ran.messages)
+            delete_leftovers(table, ran.messages)  # no other process has them
         if not given_up and not ran.overtaken:
             again = f"another commit got in the way of the compaction, which was done again: {conflict}"
             return replace(report, notes=[*report.notes, again]) if conflict else report
@@ -209,12 +210,6 @@ def commit_compaction(
     commit = commit_messages(table, messages) if messages else CommitReport()
     kept = messages if commit.snapshots else []
     return _add(before, table.describe_messages(kept), commit)
-
-
-def _discard(table: _core.Table, messages: Sequence[bytes]) -> None:
-    """Delete the files of tasks that were given up: no other process has their messages. Beside an expiry they stay."""
-    with suppress(UpkeepRunning):
-        table.abort(list(messages))
 
 
 def run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask], None]) -> Ran:

@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from siltstone._leftovers import delete_leftovers
 from siltstone.errors import CommitConflict, InvalidArgument, SiltstoneError
 from siltstone.spark.jobs import RESULT, Job, messages_in, result
 from siltstone.spark.source_writer import opened_in_task
@@ -68,7 +69,7 @@ def messages_of(df: DataFrame, job: Job, tasks: int | None) -> list[bytes]:
     messages = messages_in(rows, t)
     runs = {row.runs for row in rows if row.runs is not None}
     if len(runs) > 1:
-        t.abort(messages)
+        delete_leftovers(t, messages)
         raise CommitConflict(
             "Spark has run tasks again that give keys their buckets, and the files are of different runs",
             hint="write again: nothing was committed",

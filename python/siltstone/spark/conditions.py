@@ -100,6 +100,8 @@ def condition(
     """
     from sqlglot import exp
 
+    if not _is_known(node):
+        return None
     match node:
         case exp.Paren():
             return condition(node.this, columns, meaning, whole=whole)
@@ -114,6 +116,31 @@ def condition(
             inner = condition(node.this, columns, meaning, whole=True)
             return None if inner is None else ~inner
     return _simple(node, columns, meaning)
+
+
+@functools.cache
+def _meant() -> Mapping[type, frozenset[str]]:
+    """What says all that a node means: another part, of which a newer sqlglot knows, may turn it into its opposite."""
+    from sqlglot import exp
+
+    compared = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.And, exp.Or)
+    known: dict[type, set[str]] = {
+        **{kind: {"this", "expression"} for kind in compared},
+        **{kind: {"this"} for kind in (exp.Paren, exp.Not, exp.Neg, exp.Boolean)},
+        exp.Column: {"this", "table", "db", "catalog"},
+        exp.Like: {"this", "expression", "negate"},
+        exp.In: {"this", "expressions"},
+        exp.Between: {"this", "low", "high"},
+        exp.Literal: {"this", "is_string"},
+        exp.Cast: {"this", "to"},
+    }
+    return {kind: frozenset(parts) for kind, parts in known.items()}
+
+
+def _is_known(node: Any) -> bool:
+    """Whether a node has no part that is not looked at."""
+    parts = _meant().get(type(node))
+    return parts is not None and parts.issuperset(name for name, part in node.args.items() if part)
 
 
 def _simple(  # noqa: PLR0911  # one line for each kind
@@ -138,7 +165,8 @@ def _simple(  # noqa: PLR0911  # one line for each kind
     if kind is exp.Is:
         return column.is_null() if isinstance(right, exp.Null) else None
     if kind is exp.Like:
-        return _prefix(column, field, right, meaning)
+        prefix = _prefix(column, field, right, meaning)
+        return ~prefix if prefix is not None and node.args.get("negate") else prefix
     given = _operands(node, kind, right)
     values = [_value(one, field.type, meaning) for one in given]
     if not values or any(value is None for value in values):
@@ -153,10 +181,9 @@ def _operands(node: Any, kind: type, right: Any) -> list[Any]:
     from sqlglot import exp
 
     if kind is exp.In:
-        others = ("query", "unnest", "field", "is_global")
-        return [] if any(node.args.get(other) for other in others) else list(node.expressions)
+        return list(node.expressions)
     if kind is exp.Between:
-        return [] if node.args.get("symmetric") else [node.args["low"], node.args["high"]]
+        return [node.args["low"], node.args["high"]]
     return [right] if kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE) else []
 
 
@@ -182,7 +209,8 @@ def _compared(kind: type, column: Column, values: list[Any]) -> Expression | Non
 def _field(node: Any, columns: Mapping[str, pa.Field], meaning: Meaning) -> pa.Field | None:
     from sqlglot import exp
 
-    return columns.get(meaning.folded(node.name)) if isinstance(node, exp.Column) else None
+    known = isinstance(node, exp.Column) and _is_known(node)
+    return columns.get(meaning.folded(node.name)) if known else None
 
 
 def _prefix(column: Column, field: pa.Field, pattern: Any, meaning: Meaning) -> Expression | None:
@@ -200,6 +228,8 @@ def _value(node: Any, t: pa.DataType, meaning: Meaning) -> Any:  # noqa: PLR0911
     import pyarrow as pa
     from sqlglot import exp
 
+    if not _is_known(node):
+        return None
     if pa.types.is_boolean(t):
         return bool(node.this) if isinstance(node, exp.Boolean) else None
     if pa.types.is_integer(t):

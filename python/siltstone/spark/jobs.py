@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from siltstone._leftovers import delete_leftovers
 from siltstone.errors import InvalidArgument, SchemaMismatch, SiltstoneError
 from siltstone.procedures.naming import quoted
 from siltstone.spark.source_writer import opened_in_task
@@ -163,6 +164,6 @@ def messages_in(rows: list[Any], t: Table) -> list[bytes]:
     messages = [bytes(row.message) for row in rows if row.message is not None]
     failed = [row.error for row in rows if row.error is not None]
     if failed:
-        t.abort(messages)
+        delete_leftovers(t, messages)
         raise from_result(failed[0])
     return messages

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, InputPartition
 
+from siltstone._leftovers import delete_leftovers
 from siltstone.errors import InvalidArgument, SnapshotNotFound, UnsupportedFeature
 from siltstone.spark.parallelism import packed
 from siltstone.spark.session import open_named
@@ -234,7 +235,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         table = self.table if self.named is None else open_named(*self.named, self.table.dynamic_options)
         report = table.commit(files, commit_user=query, identifier=batchId, overwrite=self.overwrite)
         if report.already_committed:
-            table.abort(files)
+            delete_leftovers(table, files)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803  # Spark's
         """Delete the files of the tasks that had finished."""

@@ -18,6 +18,7 @@ from siltstone.spark.session import connected, current_database, table_of, wareh
 from siltstone.spark.settings import looked_up_once
 from siltstone.spark.statements import Target, statement_of
 from siltstone.spark.statements.target import OfSpark
+from siltstone.spark.variables import substituted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +43,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     ``DROP`` and ``ALTER`` of databases and tables, tags and branches, ``INSERT``, ``DELETE``, ``UPDATE``, ``MERGE``,
     ``TRUNCATE``, ``ANALYZE``, ``SHOW``, ``DESCRIBE`` and ``USE`` (docs/spark.md has a table of them). A name without a
     database is a temporary view, else a table of the database that ``USE`` named, else of the session's.
+    Variables (``${name}``) are put in first, as Spark does it.
     Queries without a Paimon table, and what stays in the session (``SET``, ``CREATE TEMPORARY VIEW`` ...), go to Spark.
     Every other statement is refused: Spark would do it to a table of its own. All tables of a query are read at the
     versions that are the latest when it is given; only the columns and rows that it can need are read.
@@ -57,7 +59,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
             the hint; a hint that has no meaning here.
     """
     with looked_up_once(spark):
-        return _run(spark, text("query", query))
+        return _run(spark, substituted(spark, text("query", query)))
 
 
 def _run(spark: SparkSession, query: str) -> DataFrame:

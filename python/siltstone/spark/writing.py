@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, optional_text, shown
+from siltstone._leftovers import delete_leftovers
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
 from siltstone.spark.assigning import messages_of
@@ -106,7 +107,7 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
         messages = results(clustered.mapInArrow(functools.partial(_write_task, job), RESULT), t)
     report = t.commit(messages, overwrite=overwrite, commit_user=user, identifier=number)
     if report.already_committed:
-        t.abort(messages)
+        delete_leftovers(t, messages)
     return report
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._data import arrow_stream
 from siltstone._files import files_of
+from siltstone._leftovers import delete_leftovers
 from siltstone._operation import operation
 from siltstone.errors import CommitConflict, InvalidArgument
 from siltstone.report import CommitReport
@@ -39,5 +40,5 @@ def overwritten(
         try:
             return done(table.commit(messages, None, None, None, False, (partition, dynamic)))
         except (CommitConflict, InvalidArgument):
-            table.abort(messages)
+            delete_leftovers(table, messages)
             raise
