@@ -182,3 +182,12 @@ def test_raw_texts_of_a_creation_are_kept():
 def test_what_stands_twice_or_half_in_a_creation_is_refused(text, kind):
     with pytest.raises(kind):
         made(text)
+
+
+def test_a_table_may_have_braces_in_its_name(spark, tmp_path):
+    """The name of its frame went through a template."""
+    cat = st.connect(tmp_path / "braces")
+    cat.create_database("shop")
+    cat.create_table("shop.{x}", {"id": int, "{id}": int}).append([{"id": 1, "{id}": 2}])
+    ss.enable(spark, warehouse=str(tmp_path / "braces"))
+    assert ss.sql(spark, "SELECT `{id}`, `{x}`.id FROM shop.`{x}`").collect() == [(2, 1)]

@@ -46,7 +46,7 @@ class Places:
         if not node.alias:
             at = self._behind_sample(at)
             behind = self._tokens[at - 1].end + 1
-            edits.append((behind, behind, f" AS {quoted(node.name)}"))
+            edits.append((behind, behind, f" AS {_plain(quoted(node.name))}"))
         return edits
 
     def edited(self, edits: Sequence[Edit]) -> str:
