@@ -10,6 +10,13 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Below this there is no use in asking.
 const WORTH_ASKING: usize = 64 << 20;
+/// Of what is asked for in small parts, those below this are not worth it.
+const SMALL_PART: usize = 1 << 20;
+
+/// Metadata may become this many bytes whatever its size...
+const FREE_METADATA: usize = 64 << 20;
+/// ...and this many more for each of its bytes. Statistics of ten thousand columns that are all null grow half as much.
+const METADATA_GROWTH: usize = 10_000;
 
 /// The most rows of a file, or bytes, or files: no storage holds as many, and sums of them stay far from an overflow.
 pub(crate) const MOST: i64 = 1 << 48;
@@ -34,6 +41,45 @@ pub(crate) fn ask(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
     }
     let mut memory: Vec<u8> = Vec::new();
     memory.try_reserve_exact(bytes).map_err(|e| refused(bytes, what, e))
+}
+
+/// The same for one of many parts, each of which is taken before the next is asked for: they are small, and all together are not.
+pub(crate) fn ask_for_part(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
+    if bytes < SMALL_PART { Ok(()) } else { ask(bytes.max(WORTH_ASKING), what) }
+}
+
+/// Bytes that metadata of so many bytes may become when it is decompressed and decoded: what becomes more is no metadata.
+pub(crate) fn most_metadata(bytes: usize) -> usize {
+    bytes.saturating_mul(METADATA_GROWTH).saturating_add(FREE_METADATA)
+}
+
+/// Counts memory that is taken in small parts, so that it is asked for in large ones.
+#[derive(Debug, Default)]
+pub(crate) struct Taken(AtomicUsize);
+
+impl Taken {
+    /// So much so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts so many bytes more; how many there are then.
+    pub(crate) fn count(&self, bytes: usize) -> usize {
+        // no process gets as many, and sums of them stay far from an overflow
+        let bytes = bytes.min(1 << 48);
+        self.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
+    }
+
+    /// Takes so many bytes more, or an error when this process cannot get them now; `what` needs them.
+    pub(crate) fn more(&self, bytes: usize, what: impl std::fmt::Display) -> Result<()> {
+        ask_on_the_way(self.count(bytes), bytes, what)
+    }
+}
+
+/// Asks for the last bytes of all that were taken, and a part beyond them, each time when such a part was used up.
+pub(crate) fn ask_on_the_way(taken: usize, last: usize, what: impl std::fmt::Display) -> Result<()> {
+    let before = taken.saturating_sub(last);
+    if before / WORTH_ASKING == taken / WORTH_ASKING { Ok(()) } else { ask(last.max(WORTH_ASKING), what) }
 }
 
 /// Bytes that all threads of this process are about to need.
@@ -119,6 +165,18 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
         grow(&mut vec![0_u64], 100, "a list").unwrap();
         assert_eq!(joined(vec![vec![1], vec![], vec![2, 3]], "a test").unwrap(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn small_parts_are_asked_for_together() {
+        let taken = Taken::default();
+        taken.more(WORTH_ASKING - 1, "a test").unwrap();
+        taken.more(1, "a test").unwrap();
+        assert_eq!(taken.bytes(), WORTH_ASKING);
+        let error = taken.more(usize::MAX / 4, "a test").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        assert_eq!(ask_for_part(usize::MAX / 4, "a test").unwrap_err().kind(), ErrorKind::MemoryLimitExceeded);
+        ask_for_part(SMALL_PART, "a test").unwrap();
     }
 
     /// Two who asked at the same time each got the last of it, and the process ended.

@@ -12,7 +12,10 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-use crate::{Result, cancel};
+use crate::{
+    Result, cancel,
+    error::{Error, ErrorKind},
+};
 
 /// The pool and the process that it belongs to.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
@@ -113,6 +116,12 @@ fn wanted() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
     let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
     asked.unwrap_or_else(cores).min(MOST_THREADS)
+}
+
+/// The machine, or a limit of the user, has no thread for this.
+pub(crate) fn not_started(what: &str) -> Error {
+    Error::new(ErrorKind::Storage, format!("no thread could be started to {what}"))
+        .hint("give this user more processes (ulimit -u), or fewer threads to other work")
 }
 
 fn pool() -> Option<Arc<ThreadPool>> {

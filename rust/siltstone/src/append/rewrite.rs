@@ -11,6 +11,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, read_data_file},
     manifest::{BucketId, DataFileMeta, FileSource},
+    threads::not_started,
 };
 
 /// Batches decoded ahead of the encoder.
@@ -71,7 +72,8 @@ fn copy_in_parallel(
                 drop(sender.send(Err(error)));
             }
         };
-        scope.spawn(move || token.run(read));
+        let reader = thread::Builder::new().spawn_scoped(scope, move || token.run(read));
+        reader.map_err(|e| not_started("read the files that are rewritten").caused_by(e))?;
         while let Some(batch) = cancel::wait(&receiver)? {
             writer.write(&batch?)?;
         }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArray, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{cast_array, hide, nested_text, text::no_value, unsupported};
+use super::{ask_for_nulls, cast_array, hide, nested_text, nulls, text::no_value, unsupported};
 use crate::{
     error::{Error, ErrorKind, Result},
     row::{datum_from_array, datum_to_text},
@@ -95,6 +95,8 @@ pub fn check_not_null(values: &ArrayRef, nullable: bool, rows: Option<&NullBuffe
 
 fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataType) -> Result<ArrayRef> {
     let row = array.as_struct_opt().ok_or_else(|| wrong_array(array, to_type))?;
+    let missing = to.iter().filter(|field| from.iter().all(|f| f.id != field.id));
+    ask_for_nulls(missing.map(|field| &field.data_type), row.len())?;
     let columns = to.iter().map(|field| {
         let source = from.iter().position(|f| f.id == field.id);
         match source.and_then(|i| Some((from.get(i)?, row.columns().get(i)?))) {
@@ -102,7 +104,7 @@ fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataTyp
                 let there = hide(column, row.nulls())?;
                 evolve(&there, &old.data_type, &field.data_type).map_err(|e| e.with("field", &field.name))
             }
-            None => Ok(new_null_array(&arrow_type(&field.data_type)?, row.len())),
+            None => nulls(&field.data_type, row.len()).map_err(|e| e.with("field", &field.name)),
         }
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;

@@ -9,6 +9,7 @@ mod evolve;
 mod hex_float;
 mod hide;
 mod nested_text;
+mod nulls;
 mod number;
 mod rule;
 mod text;
@@ -19,6 +20,7 @@ mod value;
 pub use default_value::default_value;
 pub use evolve::{check_not_null, evolve, evolved_source, same_values};
 pub use hide::hide;
+pub(crate) use nulls::{ask_for_nulls, nulls, width, widths};
 pub use rule::{CastRule, cast_rule};
 pub use text::no_value;
 
@@ -26,8 +28,9 @@ use arrow_array::ArrayRef;
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    limits,
     row::{Datum, array_from_datums, datums_from_array},
-    types::{DataType, MAX_LENGTH, TypeKind},
+    types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
 
 /// Casts each value of an array of atomic type `from` to `to`.
@@ -35,6 +38,9 @@ pub fn cast_array(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<Ar
     if from.kind == to.kind {
         return Ok(ArrayRef::clone(array));
     }
+    // the values are there in another form beside those of the array, and of the new one
+    let each = 2 * size_of::<Datum>() + width(&arrow_type(to)?);
+    limits::ask_for_part(array.len().saturating_mul(each), "the values of a column that has another type now")?;
     if let Some(cast) = number::cast_numbers(array, &from.kind, &to.kind) {
         return Ok(cast);
     }

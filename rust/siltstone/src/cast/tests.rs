@@ -310,3 +310,16 @@ fn values_below_a_null_row_are_not_cast() {
     let numbers = crate::row::datums_from_array(&numbers, &type_of("ROW<v INT NOT NULL>")).unwrap();
     assert!(numbers[0].is_null() && !numbers[1].is_null());
 }
+
+/// What a table got after the file was written: a list in it may have any number of elements.
+#[test]
+fn fields_that_came_later_are_asked_for() {
+    let field = |id, name| DataField::new(id, name, DataType::new(TypeKind::BigInt));
+    let from = DataType::new(TypeKind::Row(vec![field(1, "a")]));
+    let to = DataType::new(TypeKind::Row(vec![field(2, "b"), field(3, "c")]));
+    let rows = |len| -> ArrayRef { std::sync::Arc::new(arrow_array::StructArray::new_empty_fields(len, None)) };
+    let evolved = evolve(&rows(2), &from, &to).unwrap();
+    assert_eq!(arrow_array::cast::AsArray::as_struct(&evolved).column(1).null_count(), 2);
+    let error = evolve(&rows(usize::MAX / 256), &from, &to).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+}

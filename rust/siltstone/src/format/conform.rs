@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, PrimitiveArray, StringArray, StructArray,
     cast::AsArray,
-    new_null_array,
     types::{
         Decimal128Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
         TimestampSecondType,
@@ -17,8 +16,9 @@ use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
 use crate::format::int96;
 use crate::{
-    cast::{check_not_null, hide},
+    cast::{ask_for_nulls, check_not_null, hide, nulls, width},
     error::{Error, ErrorKind, Result},
+    limits,
     types::{DataField, DataType, TypeKind, arrow_type},
     variant::stored_binaries,
 };
@@ -60,6 +60,7 @@ fn plain(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         | (Arrow::Int32, Arrow::Date32 | Arrow::Time32(_))
         | (Arrow::Utf8 | Arrow::FixedSizeBinary(_), Arrow::Binary)
         | (Arrow::Float32, Arrow::Float64) => {
+            ask_for_form(array, &wanted)?;
             checked_cast(array, &wanted).map_err(|e| does_not_fit(array, t).caused_by(e))
         }
         (Arrow::Time64(_), Arrow::Time32(_)) => exact_cast(array, &wanted, t),
@@ -67,8 +68,15 @@ fn plain(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     }
 }
 
+/// Memory for values in another form, of which one more may be there on the way.
+fn ask_for_form(array: &ArrayRef, to: &Arrow) -> Result<()> {
+    let each = width(array.data_type()).saturating_add(width(to).saturating_mul(2));
+    limits::ask_for_part(array.len().saturating_mul(each), "the values of a column in another form")
+}
+
 /// What the file has must be there again on the way back.
 fn exact_cast(array: &ArrayRef, to: &Arrow, t: &DataType) -> Result<ArrayRef> {
+    ask_for_form(array, to)?;
     let cast = checked_cast(array, to).map_err(|e| loses_digits(array, t).caused_by(e))?;
     let back = checked_cast(&cast, array.data_type()).map_err(|e| loses_digits(array, t).caused_by(e))?;
     if back.as_ref() == array.as_ref() { Ok(cast) } else { Err(loses_digits(array, t)) }
@@ -103,6 +111,7 @@ fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         Arrow::Decimal128(..) | Arrow::Decimal256(..) => return exact_cast(array, &wanted, t),
         // an unscaled number without annotation
         Arrow::Int32 | Arrow::Int64 => {
+            ask_for_form(array, &wanted)?;
             let numbers = checked_cast(array, &Arrow::Int64)?;
             numbers.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from)
         }
@@ -128,8 +137,11 @@ fn timestamp(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     let Arrow::Timestamp(unit, zone) = &wanted else {
         return Err(does_not_fit(array, t));
     };
+    if *array.data_type() == wanted {
+        return Ok(Arc::clone(array));
+    }
+    ask_for_form(array, &wanted)?;
     let stored = match array.data_type() {
-        a if *a == wanted => return Ok(Arc::clone(array)),
         Arrow::FixedSizeBinary(int96::WIDTH) => int96::decode(array.as_fixed_size_binary(), zone.clone())?,
         // no annotation: the unit that the precision calls for
         Arrow::Int64 => {
@@ -216,13 +228,14 @@ fn row(array: &ArrayRef, t: &DataType, fields: &[DataField]) -> Result<ArrayRef>
     let Some(row) = array.as_struct_opt() else {
         return Err(does_not_fit(array, t));
     };
-    let columns = fields
-        .iter()
-        .map(|f| match row.column_by_name(&f.name) {
-            Some(column) => child(column, &f.data_type, row.nulls(), &f.name),
-            None => Ok(new_null_array(&arrow_type(&f.data_type)?, row.len())),
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let stored: Vec<_> = fields.iter().map(|f| (f, row.column_by_name(&f.name))).collect();
+    let missing = stored.iter().filter(|(_, column)| column.is_none());
+    ask_for_nulls(missing.map(|(f, _)| &f.data_type), row.len())?;
+    let columns = stored.into_iter().map(|(f, column)| match column {
+        Some(column) => child(column, &f.data_type, row.nulls(), &f.name),
+        None => nulls(&f.data_type, row.len()).map_err(|e| e.with("field", &f.name)),
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
     let Arrow::Struct(wanted) = arrow_type(t)? else {
         return Err(does_not_fit(array, t));
     };
@@ -346,5 +359,24 @@ mod tests {
         let stored: ArrayRef = Arc::new(FixedSizeBinaryArray::try_new(int96::WIDTH, bytes.into(), None).unwrap());
         let millis = conform(&stored, &DataType::new(TypeKind::Timestamp(3))).unwrap();
         assert_eq!(millis.as_primitive::<TimestampMillisecondType>().value(0), 1);
+    }
+
+    /// A list of ten million rows of a file of 677 bytes, which has one of their hundred fields.
+    #[test]
+    fn fields_that_a_file_does_not_have_are_asked_for() {
+        let t = parse_type("ROW<a TINYINT, b BIGINT>").unwrap();
+        let rows = |len| -> ArrayRef { Arc::new(StructArray::new_empty_fields(len, None)) };
+        assert_eq!(conform(&rows(2), &t).unwrap().as_struct().column(1).null_count(), 2);
+        let error = conform(&rows(usize::MAX / 256), &t).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+    }
+
+    #[test]
+    fn another_form_of_values_is_asked_for() {
+        let few: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+        ask_for_form(&few, &Arrow::Int64).unwrap();
+        let many: ArrayRef = Arc::new(StructArray::new_empty_fields(usize::MAX / 64, None));
+        let error = ask_for_form(&many, &Arrow::Decimal128(38, 0)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
     }
 }

@@ -2,15 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow_array::{ArrayRef, new_null_array};
+use arrow_array::ArrayRef;
 
 use super::late_cast::{Failures, cast_rows, is_no_value};
 use crate::{
-    cast::{evolve, evolved_source, same_values},
+    cast::{evolve, evolved_source, nulls, same_values},
     error::{Error, Result},
     format::{Prune, PruneColumn},
     predicate::Predicate,
-    types::{DataField, DataType, arrow_type},
+    types::{DataField, DataType},
 };
 
 /// How wanted fields come out of a file's columns.
@@ -41,7 +41,7 @@ impl Target {
     fn value(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let Self { field, source } = self;
         let array = match source {
-            Source::Null => Ok(new_null_array(&arrow_type(&field.data_type)?, rows)),
+            Source::Null => nulls(&field.data_type, rows),
             Source::Same(i) => column(columns, *i).map(Arc::clone),
             Source::Cast(i, from) => evolve(column(columns, *i)?, from, &field.data_type),
         };

@@ -29,7 +29,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
     scan::ReadRequest,
-    threads::OwnThreads,
+    threads::{OwnThreads, not_started},
     wire::Split,
 };
 
@@ -114,7 +114,7 @@ impl Parallel {
             match thread::Builder::new().name(format!("siltstone-read-{number}")).spawn(run) {
                 Ok(handle) => self.threads.add(handle),
                 Err(e) if number == 0 => {
-                    return Err(Error::new(ErrorKind::Internal, "a reading thread cannot be started").caused_by(e));
+                    return Err(not_started("read").caused_by(e));
                 }
                 Err(_) => {}
             }

@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar};
 use arrow_schema::SchemaRef;
 
 use super::{convert::convert, key_names::KeyNames, nested, place::ColumnPath};
 use crate::{
-    cast::{MAX_FILLED, default_value},
+    cast::{MAX_FILLED, default_value, nulls},
     error::{Error, ErrorKind, Result},
     format::{DataFormat, data_format},
     options::{CoreOptions, MergeEngine, sequence_groups},
@@ -169,7 +169,7 @@ impl Column {
         let t = &self.field.data_type;
         match self.default(rows)? {
             Some(default) => constant_array(&default, t, rows),
-            None if t.nullable => Ok(new_null_array(&arrow_type(t)?, rows)),
+            None if t.nullable => nulls(t, rows),
             None => Err(self.with_option(
                 Error::new(
                     ErrorKind::SchemaMismatch,

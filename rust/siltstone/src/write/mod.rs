@@ -258,7 +258,7 @@ impl TableWrite {
                 given_up => Ok((message, given_up.map(|error| replaced(&ctx, error)))),
             }
         };
-        let prepared: Vec<Result<(CommitMessage, Option<Error>)>> = if self.in_parallel(self.writers.len())? {
+        let prepared: Vec<Result<(CommitMessage, Option<Error>)>> = if self.in_parallel(self.writers.len()) {
             let writers: Vec<_> = self.writers.iter_mut().collect();
             let prepare = cancel::carried(prepare);
             let work = || writers.into_par_iter().map(prepare).collect();
@@ -458,7 +458,7 @@ impl TableWrite {
     }
 
     fn write_portions(&mut self, portions: Vec<Portion>) -> Result<()> {
-        if self.in_parallel(portions.len())? {
+        if self.in_parallel(portions.len()) {
             let mut portions: HashMap<BucketId, Portion> =
                 portions.into_iter().map(|p| (p.bucket.clone(), p)).collect();
             let pairs = self.writers.iter_mut().filter_map(|(b, w)| portions.remove(b).map(|p| (w, p)));
@@ -494,16 +494,15 @@ impl TableWrite {
     }
 
     /// Whether this many pieces of work are shared among threads; starts the pool with the first of them.
-    fn in_parallel(&mut self, pieces: usize) -> Result<bool> {
+    fn in_parallel(&mut self, pieces: usize) -> bool {
         if self.threads < 2 || pieces < 2 {
-            return Ok(false);
+            return false;
         }
         if self.pool.is_none() {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
-            let pool = pool.map_err(|e| Error::new(ErrorKind::Internal, "no threads to write with").caused_by(e))?;
-            self.pool = Some(pool);
+            self.pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build().ok();
         }
-        Ok(true)
+        // without threads to be had the work is done on the caller's
+        self.pool.is_some()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, cast::AsArray, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, cast::AsArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_cast::cast;
 use arrow_schema::{DataType as Arrow, Field, Fields};
@@ -16,7 +16,7 @@ use super::{
     place::ColumnPath,
 };
 use crate::{
-    cast::hide,
+    cast::{hide, nulls},
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, arrow_type},
 };
@@ -113,7 +113,7 @@ fn member(source: &StructArray, field: &DataField, place: &ColumnPath<'_>) -> Re
     let inner = place.field(&field.name);
     let column = match source.column_by_name(&field.name) {
         Some(column) => convert(&hide(&decoded(column)?, source.nulls())?, &field.data_type, &inner)?,
-        None => new_null_array(&arrow_type(&field.data_type)?, source.len()),
+        None => nulls(&field.data_type, source.len())?,
     };
     no_nulls(&column, &field.data_type, source.nulls(), &inner)?;
     Ok(column)

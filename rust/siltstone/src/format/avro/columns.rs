@@ -4,17 +4,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, ListArray, MapArray,
-    PrimitiveArray, StringArray, StructArray, new_null_array, types::Decimal128Type,
+    PrimitiveArray, StringArray, StructArray, types::Decimal128Type,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
-use super::{Cursor, WriterRecord, WriterType, value::block_count};
+use super::{Cursor, WriterRecord, WriterType, memory::Memory, value::block_count};
 use crate::{
+    cast::{ask_for_nulls, nulls, widths},
     error::{Error, ErrorKind, Result},
     format::conform::conform,
     format::digits::has_digits,
-    types::{DataField, DataType, TypeKind, arrow_type},
+    limits,
+    types::{DataField, DataType, TypeKind},
 };
 
 /// The columns of records.
@@ -52,16 +54,28 @@ impl Records {
         self.row.read(at)
     }
 
-    /// The columns of the records so far; it begins anew.
-    pub(super) fn finish(&mut self) -> Result<Vec<ArrayRef>> {
+    /// Fields that the file does not have.
+    fn missing(&self) -> impl Iterator<Item = &DataType> {
+        let is_missing = |place: usize| matches!(self.row.columns.get(place), Some(None));
+        self.fields.iter().filter(move |(_, place)| is_missing(*place)).map(|(field, _)| &field.data_type)
+    }
+
+    /// Bytes that the nulls of a row take for which nothing stands in the file.
+    pub(super) fn missing_bytes(&self) -> Result<usize> {
+        widths(self.missing())
+    }
+
+    /// The columns of the records so far; it begins anew. What is made of them takes of `memory`.
+    pub(super) fn finish(&mut self, memory: &Memory<'_>) -> Result<Vec<ArrayRef>> {
         let count = std::mem::take(&mut self.row.count);
-        let finish = |column: &mut Option<Column>| column.as_mut().map(Column::finish).transpose();
+        ask_for_nulls(self.missing(), count).map_err(|e| e.with("file", &self.file))?;
+        let finish = |column: &mut Option<Column>| column.as_mut().map(|c| c.finish(memory)).transpose();
         let stored: Vec<Option<ArrayRef>> =
             self.row.columns.iter_mut().map(finish).collect::<Result<_>>().map_err(|e| e.with("file", &self.file))?;
         let conformed = self.fields.iter().map(|(field, place)| {
             let array = match stored.get(*place) {
                 Some(Some(array)) => conform(array, &field.data_type),
-                _ => Ok(new_null_array(&arrow_type(&field.data_type)?, count)),
+                _ => nulls(&field.data_type, count),
             };
             array.map_err(|e| e.with("column", &field.name).with("file", &self.file))
         });
@@ -111,9 +125,9 @@ impl Row {
         Ok(())
     }
 
-    fn add_null(&mut self) {
-        self.columns.iter_mut().flatten().for_each(Column::add_null);
+    fn add_null(&mut self, at: &Cursor<'_>) -> Result<()> {
         self.count += 1;
+        self.columns.iter_mut().flatten().try_for_each(|column| column.add_null(at))
     }
 }
 
@@ -201,18 +215,19 @@ impl Column {
         Ok(Self { there: Vec::new(), nulls: 0, values })
     }
 
-    fn add_null(&mut self) {
-        self.there.push(false);
+    /// A null takes next to nothing in the file, and here as much as a value.
+    fn add_null(&mut self, at: &Cursor<'_>) -> Result<()> {
+        at.push(&mut self.there, false)?;
         self.nulls += 1;
         match &mut self.values {
-            Values::Boolean(values) => values.push(false),
-            Values::Numbers(values, _) => values.push(0),
-            Values::Floats(values) => values.push(0.0),
-            Values::Doubles(values) => values.push(0.0),
-            Values::Decimals(values, ..) => values.push(0),
-            Values::Row(row, _) => row.add_null(),
+            Values::Boolean(values) => at.push(values, false),
+            Values::Numbers(values, _) => at.push(values, 0),
+            Values::Floats(values) => at.push(values, 0.0),
+            Values::Doubles(values) => at.push(values, 0.0),
+            Values::Decimals(values, ..) => at.push(values, 0),
+            Values::Row(row, _) => row.add_null(at),
             Values::Bytes { ends, .. } | Values::List { ends, .. } | Values::Map { ends, .. } => {
-                ends.push(ends.last().copied().unwrap_or_default());
+                at.push(ends, ends.last().copied().unwrap_or_default())
             }
         }
     }
@@ -220,24 +235,30 @@ impl Column {
     fn read(&mut self, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<()> {
         let data_type = data_type.branch(at)?;
         if *data_type == WriterType::Null {
-            self.add_null();
-            return Ok(());
+            return self.add_null(at);
         }
-        self.there.push(true);
+        at.push(&mut self.there, true)?;
         match (&mut self.values, data_type) {
-            (Values::Boolean(values), _) => values.push(at.take(1)? != [0]),
-            (Values::Numbers(values, _), _) => values.push(at.long()?),
+            (Values::Boolean(values), _) => {
+                let value = at.take(1)? != [0];
+                at.push(values, value)
+            }
+            (Values::Numbers(values, _), _) => {
+                let value = at.long()?;
+                at.push(values, value)
+            }
             (Values::Floats(values), _) => {
                 let bytes = at.take(4)?.first_chunk().copied().unwrap_or_default();
-                values.push(f32::from_le_bytes(bytes));
+                at.push(values, f32::from_le_bytes(bytes))
             }
             (Values::Doubles(values), _) => {
                 let bytes = at.take(8)?.first_chunk().copied().unwrap_or_default();
-                values.push(f64::from_le_bytes(bytes));
+                at.push(values, f64::from_le_bytes(bytes))
             }
             (Values::Bytes { ends, data, .. }, stored) => {
-                data.extend_from_slice(bytes_of(stored, at)?);
-                ends.push(i32::try_from(data.len()).map_err(|_| too_large(at))?);
+                let bytes = bytes_of(stored, at)?;
+                at.extend(data, bytes)?;
+                at.push(ends, end_of(data.len(), at)?)
             }
             (Values::Decimals(values, precision, _), stored) => {
                 let bytes = bytes_of(stored, at)?;
@@ -246,12 +267,11 @@ impl Column {
                 // Java writes sums with a digit more, and shows nulls
                 if !has_digits(value, *precision) {
                     self.there.pop();
-                    self.add_null();
-                    return Ok(());
+                    return self.add_null(at);
                 }
-                values.push(value);
+                at.push(values, value)
             }
-            (Values::Row(row, _), _) => row.read(at)?,
+            (Values::Row(row, _), _) => row.read(at),
             (Values::List { ends, element }, WriterType::Array(items)) => {
                 while let Some(count) = block_count(at)? {
                     for _ in 0..count {
@@ -259,30 +279,34 @@ impl Column {
                         element.read(items, at)?;
                     }
                 }
-                ends.push(i32::try_from(element.there.len()).map_err(|_| too_large(at))?);
+                at.push(ends, end_of(element.there.len(), at)?)
             }
             (Values::Map { ends, key, value }, stored) => {
                 read_map(stored, key, value, at)?;
-                ends.push(i32::try_from(key.there.len()).map_err(|_| too_large(at))?);
+                at.push(ends, end_of(key.there.len(), at)?)
             }
-            (Values::List { .. }, other) => return Err(at.corrupt("an array", other.name())),
+            (Values::List { .. }, other) => Err(at.corrupt("an array", other.name())),
         }
-        Ok(())
     }
 
     /// The array of what was read.
-    fn finish(&mut self) -> Result<ArrayRef> {
+    fn finish(&mut self, memory: &Memory<'_>) -> Result<ArrayRef> {
         let there = std::mem::take(&mut self.there);
         let count = there.len();
+        // two bits of each, and numbers of 32 bits
+        memory.take(count.saturating_mul(5))?;
         let nulls = (std::mem::take(&mut self.nulls) > 0).then(|| NullBuffer::from(there));
         let offsets = |ends: &mut Vec<i32>| OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(ends, vec![0])));
         Ok(match &mut self.values {
             Values::Boolean(values) => Arc::new(BooleanArray::new(std::mem::take(values).into(), nulls)),
             Values::Numbers(values, true) => {
-                let narrow = std::mem::take(values).into_iter().map(i32::try_from);
-                let narrow: Vec<i32> = narrow
-                    .collect::<std::result::Result<_, _>>()
-                    .map_err(|e| Error::new(ErrorKind::CorruptFile, "a number has more than 32 bits").caused_by(e))?;
+                let mut narrow = Vec::new();
+                limits::reserve(&mut narrow, values.len(), "numbers of an Avro file")?;
+                for value in std::mem::take(values) {
+                    narrow.push(i32::try_from(value).map_err(|e| {
+                        Error::new(ErrorKind::CorruptFile, "a number has more than 32 bits").caused_by(e)
+                    })?);
+                }
                 Arc::new(Int32Array::new(narrow.into(), nulls))
             }
             Values::Numbers(values, false) => Arc::new(Int64Array::new(std::mem::take(values).into(), nulls)),
@@ -308,7 +332,7 @@ impl Column {
                 let (mut fields, mut columns) = (Vec::new(), Vec::new());
                 for (column, name) in row.columns.iter_mut().zip(&*names) {
                     if let Some(column) = column {
-                        let array = column.finish()?;
+                        let array = column.finish(memory)?;
                         fields.push(Field::new(name, array.data_type().clone(), true));
                         columns.push(array);
                     }
@@ -316,12 +340,12 @@ impl Column {
                 Arc::new(StructArray::try_new_with_length(fields.into(), columns, nulls, count)?)
             }
             Values::List { ends, element } => {
-                let values = element.finish()?;
+                let values = element.finish(memory)?;
                 let field = Arc::new(Field::new("element", values.data_type().clone(), true));
                 Arc::new(ListArray::try_new(field, offsets(ends), values, nulls)?)
             }
             Values::Map { ends, key, value } => {
-                let (keys, values) = (key.finish()?, value.finish()?);
+                let (keys, values) = (key.finish(memory)?, value.finish(memory)?);
                 if keys.null_count() > 0 {
                     return Err(Error::new(ErrorKind::CorruptFile, "a key of a map is null"));
                 }
@@ -409,7 +433,70 @@ fn does_not_fit(stored: &WriterType, wanted: &DataType) -> Error {
     Error::new(ErrorKind::CorruptFile, message)
 }
 
+/// Where a list or a text ends.
+fn end_of(length: usize, at: &Cursor<'_>) -> Result<i32> {
+    i32::try_from(length).map_err(|_| too_large(at))
+}
+
 #[cold]
 fn too_large(at: &Cursor<'_>) -> Error {
     Error::new(ErrorKind::MemoryLimitExceeded, "the values of a batch are too large").with("file", at.file())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+
+    use super::*;
+    use crate::types::parse_type;
+
+    const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"a","type":{"type":"array","items":
+        ["null",{"type":"record","name":"s","fields":[{"name":"x","type":"long"},{"name":"y","type":"double"}]}]}}]}"#;
+
+    fn records(wanted: &str) -> Records {
+        let schema = WriterType::parse("m", SCHEMA.as_bytes()).unwrap();
+        let fields = [DataField::new(0, "a", parse_type(wanted).unwrap())];
+        Records::new("m", &schema, &fields).unwrap()
+    }
+
+    /// A row with a list of so many nulls.
+    fn nulls_in_a_list(count: usize) -> Vec<u8> {
+        let mut row = super::super::Encoder::default();
+        row.length(count);
+        row.out.extend(vec![0; count + 1]);
+        row.out
+    }
+
+    /// A null is a byte in the file, and a row of two columns here: a file of 5 KB ended the process.
+    #[test]
+    fn nulls_are_counted_with_all_of_their_fields() {
+        let count = 100_000;
+        let bytes = nulls_in_a_list(count);
+        let memory = Memory::of_rows("m");
+        let mut records = records("ARRAY<ROW<x BIGINT, y DOUBLE>>");
+        records.read(&mut Cursor::new("m", 0, &bytes).counted(&memory)).unwrap();
+        // the three of them, row, number and number, say what is there
+        assert!(memory.taken() >= count * (3 + 8 + 8), "{}", memory.taken());
+        let columns = records.finish(&memory).unwrap();
+        assert_eq!(columns[0].len(), 1);
+        assert!(memory.taken() >= count * (3 + 8 + 8 + 3 * 5), "{}", memory.taken());
+    }
+
+    #[test]
+    fn values_that_become_too_many_are_an_error_where_they_are_added() {
+        let bytes = nulls_in_a_list(3_000_000);
+        // of a metadata file of no bytes, which may become 64 MiB
+        let memory = Memory::new("m", 0);
+        let mut records = records("ARRAY<ROW<x BIGINT, y DOUBLE>>");
+        let error = records.read(&mut Cursor::new("m", 0, &bytes).counted(&memory)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn columns_that_the_file_does_not_have_take_their_width() {
+        let schema = WriterType::parse("m", SCHEMA.as_bytes()).unwrap();
+        let fields = ["a", "b", "c"].map(|name| DataField::new(0, name, parse_type("BIGINT").unwrap()));
+        let records = Records::new("m", &schema, &fields[1..]).unwrap();
+        assert_eq!(records.missing_bytes().unwrap(), 18);
+    }
 }

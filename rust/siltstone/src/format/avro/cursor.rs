@@ -79,16 +79,26 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn push<T>(&self, list: &mut Vec<T>, value: T) -> Result<()> {
         if list.len() == list.capacity() {
-            self.grow(list)?;
+            self.grow(list, 4)?;
         }
         list.push(value);
         Ok(())
     }
 
-    /// Makes room for as many elements as there are.
+    /// Appends bytes to a list in the same way.
+    #[inline]
+    pub fn extend(&self, list: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+        if list.capacity() - list.len() < bytes.len() {
+            self.grow(list, bytes.len())?;
+        }
+        list.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Makes room for as many elements as there are, and for so many.
     #[cold]
-    fn grow<T>(&self, list: &mut Vec<T>) -> Result<()> {
-        let more = list.len().max(4);
+    fn grow<T>(&self, list: &mut Vec<T>, least: usize) -> Result<()> {
+        let more = list.len().max(least);
         if let Some(memory) = self.memory {
             memory.take(more.saturating_mul(size_of::<T>()))?;
         }

@@ -3,7 +3,7 @@
 //! A file does not say how many rows it has, so the heads of its blocks are read when it is opened; blocks are read when
 //! their rows are.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use super::{
     Compression, Cursor, WriterType,
     columns::Records,
     container::{MAGIC, SYNC_LEN, read_metadata},
+    memory::Memory,
 };
 use crate::{
     cancel,
@@ -35,8 +36,10 @@ const GROUP_ROWS: i64 = 8192;
 const GROUP_BYTES: u64 = 1 << 20;
 /// No block is larger.
 pub(super) const MOST_BLOCK_BYTES: usize = 512 << 20;
-/// A batch ends after so many bytes of records.
+/// A batch ends after so many bytes of records...
 const BATCH_BYTES: usize = 8 << 20;
+/// ...and when its values take as much memory: a null is a byte in the file.
+const BATCH_MEMORY: usize = 64 << 20;
 
 /// Opens a file of so many bytes.
 pub(super) fn open(input: Arc<dyn InputFile>, size: u64) -> Result<Arc<dyn DataFileReader>> {
@@ -220,7 +223,10 @@ impl BlockRows {
                     format!("{} bytes", plain.len()),
                 ));
             }
-            let plain = Bytes::from(plain.into_owned());
+            let plain = match plain {
+                Cow::Borrowed(_) => packed,
+                Cow::Owned(plain) => Bytes::from(plain),
+            };
             self.open = Some(OpenBlock { plain, start: place.start, at: 0, left });
         }
         self.open.as_mut().ok_or_else(|| Error::corrupt(self.file.0.input.path(), 0, "a block", "none"))
@@ -241,15 +247,19 @@ impl BlockRows {
 impl GroupRows for BlockRows {
     fn next(&mut self, most: usize) -> Result<(usize, Vec<ArrayRef>)> {
         let file = self.file.clone();
+        let memory = Memory::of_rows(file.0.input.path());
+        let most = most.min(BATCH_MEMORY / self.records.missing_bytes()?.max(1)).max(1);
         let (mut count, mut bytes) = (0, 0);
-        while count < most && bytes < BATCH_BYTES {
+        while count < most && bytes < BATCH_BYTES && memory.taken() < BATCH_MEMORY {
             if count > 0 && self.blocks.len() == 0 && self.open.as_ref().is_some_and(|open| open.left == 0) {
                 break;
             }
             self.block()?;
             let Some(open) = &mut self.open else { break };
-            let mut at = Cursor::new(file.0.input.path(), open.start, open.plain.get(open.at..).unwrap_or_default());
-            while open.left > 0 && count < most && bytes + at.position() < BATCH_BYTES {
+            let mut at = Cursor::new(file.0.input.path(), open.start, open.plain.get(open.at..).unwrap_or_default())
+                .counted(&memory);
+            let has_room = |at: &Cursor<'_>| bytes + at.position() < BATCH_BYTES && memory.taken() < BATCH_MEMORY;
+            while open.left > 0 && count < most && has_room(&at) {
                 at.step()?;
                 self.records.read(&mut at)?;
                 open.left -= 1;
@@ -261,6 +271,6 @@ impl GroupRows for BlockRows {
         if self.open.as_ref().is_some_and(|open| open.left == 0) {
             self.check_end()?;
         }
-        Ok((count, self.records.finish()?))
+        Ok((count, self.records.finish(&memory)?))
     }
 }

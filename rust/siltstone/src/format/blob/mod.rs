@@ -13,7 +13,7 @@ mod writer;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use arrow_array::{ArrayRef, builder::BinaryBuilder, new_null_array};
+use arrow_array::{ArrayRef, builder::BinaryBuilder};
 
 use self::index::{Place, read_index};
 use super::{
@@ -23,12 +23,13 @@ use super::{
 };
 use crate::{
     cancel,
+    cast::nulls,
     codec::ByteReader,
     error::{Error, Result},
     fs::InputFile,
     limits,
     options::{CoreOptions, parse_bool},
-    types::{DataField, TypeKind, arrow_type},
+    types::{DataField, TypeKind},
 };
 
 /// Its name, which is the end of its files' names.
@@ -190,7 +191,7 @@ impl GroupRows for Values {
                     Some(values) => Arc::clone(values),
                     None => Arc::clone(values.insert(self.values(count)?)),
                 },
-                _ => new_null_array(&arrow_type(&column.data_type)?, count),
+                _ => nulls(&column.data_type, count)?,
             });
         }
         self.at += count;

@@ -3,7 +3,7 @@
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::stream::{MOST_AT_ONCE, Stream};
-use crate::error::Result;
+use crate::{error::Result, limits};
 
 /// Bytes: runs of one of them, or as they are.
 #[derive(Clone)]
@@ -66,6 +66,7 @@ impl Bits {
         let missing = count - from_rest;
         let mut bytes = Vec::with_capacity(missing.div_ceil(8).min(MOST_AT_ONCE));
         self.bytes.read(&mut bytes, missing.div_ceil(8))?;
+        limits::ask_for_part(count.div_ceil(8), "values of an ORC file")?;
         let mut out = BooleanBufferBuilder::new(count);
         self.take(&mut out, from_rest);
         let last = if missing.is_multiple_of(8) { None } else { bytes.pop() };

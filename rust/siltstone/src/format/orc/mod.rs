@@ -13,6 +13,7 @@
 //! postscript is compressed in chunks, which are read one at a time.
 
 mod bits;
+mod budget;
 mod column;
 mod compression;
 mod data_format;
@@ -28,6 +29,7 @@ mod stripe;
 mod tail;
 mod texts;
 mod timestamp;
+mod values;
 mod write;
 mod zone;
 

@@ -1,6 +1,13 @@
 //! Messages of protocol buffers: fields with a number and a value, in any order.
 
-use crate::error::{Error, Result};
+use crate::{
+    cancel,
+    error::{Error, Result},
+    limits,
+};
+
+/// How many fields are read between two looks at whether to stop.
+const ASK_EVERY: usize = 1024;
 
 /// The bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +31,12 @@ impl<'a> Message<'a> {
 
     /// Gives each field to `read`, with its number.
     pub(super) fn fields(self, mut read: impl FnMut(u64, Field<'a>) -> Result<()>) -> Result<()> {
-        let mut rest = self.bytes;
+        let (mut rest, mut passed) = (self.bytes, 0_usize);
         while !rest.is_empty() {
+            passed += 1;
+            if passed.is_multiple_of(ASK_EVERY) {
+                cancel::check()?;
+            }
             let key = self.number(&mut rest)?;
             let value = match key & 7 {
                 0 => Value::Number(self.number(&mut rest)?),
@@ -37,7 +48,10 @@ impl<'a> Message<'a> {
                 5 => Value::Fixed(u64::from(u32::from_le_bytes(self.array(&mut rest)?))),
                 other => return Err(self.corrupt("a field of a message", format!("wire type {other}"))),
             };
-            read(key >> 3, Field { message: self, value })?;
+            match key >> 3 {
+                0 => return Err(self.corrupt("a number of a field", 0)),
+                field => read(field, Field { message: self, value })?,
+            }
         }
         Ok(())
     }
@@ -127,14 +141,50 @@ impl<'a> Field<'a> {
     /// One number, or a packed list of them.
     pub(super) fn numbers(&self, to: &mut Vec<u64>) -> Result<()> {
         match self.value {
-            Value::Number(n) => to.push(n),
+            Value::Number(n) => push(to, n)?,
             Value::Bytes(mut rest) => {
                 while !rest.is_empty() {
-                    to.push(self.message.number(&mut rest)?);
+                    push(to, self.message.number(&mut rest)?)?;
+                    if to.len().is_multiple_of(ASK_EVERY) {
+                        cancel::check()?;
+                    }
                 }
             }
             Value::Fixed(_) => return Err(self.wrong("numbers")),
         }
         Ok(())
+    }
+}
+
+/// Appends to a list of which a file may have any number of elements.
+pub(super) fn push<T>(list: &mut Vec<T>, value: T) -> Result<()> {
+    limits::grow(list, 1, "the metadata of an ORC file")?;
+    list.push(value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cancel::Cancellation, error::ErrorKind};
+
+    #[test]
+    fn long_messages_ask_whether_to_stop_and_fields_have_numbers() {
+        let bytes = [7 << 3 | 2, 0].repeat(2 * ASK_EVERY);
+        let read = || {
+            let mut fields = 0;
+            Message::new("m", &bytes).fields(|field, _| {
+                fields += usize::from(field == 7);
+                Ok(())
+            })?;
+            Ok(fields)
+        };
+        assert_eq!(read().unwrap(), 2 * ASK_EVERY);
+        let token = Cancellation::default();
+        token.cancel();
+        let stopped: Result<usize> = token.run(read);
+        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
+        let zeros = Message::new("m", &[0, 0]).fields(|_, _| Ok(()));
+        assert_eq!(zeros.unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 }

@@ -1,7 +1,10 @@
 //! The types of a file's columns: a tree in pre-order, the root a struct with a child per column.
 
-use super::proto::Message;
-use crate::error::{Error, Result};
+use super::proto::{Message, push};
+use crate::{
+    cancel,
+    error::{Error, Result},
+};
 
 /// Kinds of types, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +85,17 @@ pub(super) fn parse_types(file: &str, messages: &[Message<'_>]) -> Result<Vec<No
     let corrupt = |column: usize, expected: &str, found: String| {
         Error::corrupt(file, 0, expected, found).with("part", format_args!("type {column} of an ORC file"))
     };
-    let mut nodes = Vec::with_capacity(messages.len());
+    let mut nodes = Vec::new();
     for (column, message) in messages.iter().enumerate() {
+        if column.is_multiple_of(1024) {
+            cancel::check()?;
+        }
         let (mut kind, mut children, mut names) = (0, Vec::new(), Vec::new());
         message.fields(|field, value| {
             match field {
                 1 => kind = value.number()?,
                 2 => value.numbers(&mut children)?,
-                3 => names.push(value.text()?.to_owned()),
+                3 => push(&mut names, value.text()?.to_owned())?,
                 _ => {}
             }
             Ok(())
@@ -109,7 +115,7 @@ pub(super) fn parse_types(file: &str, messages: &[Message<'_>]) -> Result<Vec<No
         if expected.is_some_and(|expected| expected != children.len()) {
             return Err(corrupt(column, "as many children as the kind has", children.len().to_string()));
         }
-        nodes.push(Node { kind, children, names });
+        push(&mut nodes, Node { kind, children, names })?;
     }
     if nodes.first().is_some_and(|root| root.kind == Kind::Struct) {
         return Ok(nodes);

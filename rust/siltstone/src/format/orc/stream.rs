@@ -32,12 +32,18 @@ impl Source {
         Error::corrupt(self.input.path(), at, expected, found)
     }
 
-    /// All plain bytes of a stretch, for metadata.
+    /// All plain bytes of a stretch, for metadata: a footer, the footer of a stripe, statistics.
     pub(super) fn plain(&self, start: u64, length: u64) -> Result<Vec<u8>> {
         let mut stream = Stream::new(self.clone(), start, length);
+        let most = limits::most_metadata(usize::try_from(length).unwrap_or(usize::MAX));
         let mut plain = Vec::new();
         while stream.refill()? {
-            limits::ask(plain.len().saturating_add(stream.chunk.len()), "the metadata of an ORC file")
+            let more = stream.chunk.len();
+            if plain.len().saturating_add(more) > most {
+                let expected = format!("metadata that becomes at most {most} bytes");
+                return Err(self.corrupt(start, expected, "some that becomes more"));
+            }
+            limits::grow(&mut plain, more, "the metadata of an ORC file")
                 .map_err(|e| e.with("file", self.input.path()))?;
             plain.extend_from_slice(&stream.chunk);
         }
@@ -210,4 +216,31 @@ impl Stream {
 #[inline]
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{error::ErrorKind, format::records::InMemory};
+
+    /// A footer of so many chunks of zeros, 8 MiB each.
+    fn zeros(chunks: usize) -> (Source, u64) {
+        let packed = Codec::Zstd.compress(&vec![0; 8 << 20], 1).unwrap();
+        let header = (packed.len() << 1).to_le_bytes();
+        let bytes = Bytes::from([&header[..3], &packed].concat().repeat(chunks));
+        let length = bytes.len() as u64;
+        let input = Arc::new(InMemory { path: "bomb.orc".to_owned(), bytes });
+        (Source { input, codec: Codec::Zstd, chunk_bytes: 8 << 20 }, length)
+    }
+
+    /// A footer of 58 KB became 512 MB, and any number of them where there was memory.
+    #[test]
+    fn metadata_becomes_no_more_than_its_length_allows() {
+        let (source, length) = zeros(1);
+        assert_eq!(source.plain(0, length).unwrap().len(), 8 << 20);
+        let (source, length) = zeros(30);
+        assert!(limits::most_metadata(usize::try_from(length).unwrap()) < 30 * (8 << 20), "{length}");
+        let error = source.plain(0, length).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("bomb.orc")));
+    }
 }

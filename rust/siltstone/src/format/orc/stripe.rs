@@ -6,9 +6,10 @@ use arrow_array::ArrayRef;
 
 use super::{
     bits::{Bits, ByteRuns},
-    column::{Budget, Column, Values},
+    budget::Budget,
+    column::{Column, Values},
     integers::Integers,
-    proto::Message,
+    proto::{Message, push},
     schema::{Kind, Node},
     stream::{Source, Stream},
     streams::{DATA, DICTIONARY_DATA, LENGTH, PRESENT, SECONDARY},
@@ -69,7 +70,10 @@ impl<'a> Stripe<'a> {
                     })?;
                     let end = at.checked_add(length).filter(|end| *end <= data_end);
                     let end = end.ok_or_else(|| source.corrupt(at, "a stream in its stripe", length))?;
-                    streams.insert((column, kind), (at, length));
+                    // others nobody asks for
+                    if kind <= SECONDARY && usize::try_from(column).is_ok_and(|column| column < types.len()) {
+                        streams.insert((column, kind), (at, length));
+                    }
                     at = end;
                 }
                 2 => {
@@ -82,7 +86,10 @@ impl<'a> Stripe<'a> {
                         }
                         Ok(())
                     })?;
-                    encodings.push((kind, size));
+                    if encodings.len() == types.len() {
+                        return Err(source.corrupt(data_end, format!("encodings of {} columns", types.len()), "more"));
+                    }
+                    push(&mut encodings, (kind, size))?;
                 }
                 3 => {
                     let name = value.text()?;
@@ -113,11 +120,7 @@ impl<'a> Stripe<'a> {
         let child = self.types.get(parent).and_then(|node| node.child(&field.name));
         match child {
             Some(column) => self.column(column, &field.data_type).map_err(|e| e.with("column", &field.name)),
-            None => Ok(Column {
-                present: None,
-                values: Values::Missing(self.stream(parent, DATA)),
-                to: arrow_type(&field.data_type)?,
-            }),
+            None => Ok(Column { present: None, values: Values::Missing, to: arrow_type(&field.data_type)? }),
         }
     }
 
@@ -222,7 +225,7 @@ impl<'a> Stripe<'a> {
         )
         .map_err(|e| e.with("file", self.source.input.path()).hint("read fewer columns"))?;
         let mut columns = wanted.iter().map(|field| self.field(0, field)).collect::<Result<Vec<_>>>()?;
-        if columns.iter().all(|column| matches!(column.values, Values::Missing(_))) {
+        if columns.iter().all(|column| matches!(column.values, Values::Missing)) {
             columns.extend(self.counting_column());
         }
         let left = usize::try_from(self.rows).unwrap_or(usize::MAX);
@@ -285,7 +288,8 @@ impl GroupRows for StripeRows {
                     count = (count / 8).max(1);
                     self.most = count;
                 }
-                Err(e) => return Err(e),
+                Err(e) if e.context_value("file").is_some() => return Err(e),
+                Err(e) => return Err(e.with("file", &self.path)),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     compression::{Codec, MOST_CHUNK},
-    proto::Message,
+    proto::{Message, push},
     schema::{Node, parse_types},
     statistics::ColumnStatistics,
     stream::Source,
@@ -76,17 +76,19 @@ pub(super) fn read(input: Arc<dyn InputFile>, size: u64) -> Result<Tail> {
     let source = Source { input, codec, chunk_bytes: usize::try_from(chunk).unwrap_or(usize::MAX) };
     let bytes = source.plain(footer_start, footer)?;
     let (types, stripes) = read_footer(&path, &bytes, metadata_start)?;
-    let statistics = read_statistics(&path, &source.plain(metadata_start, metadata)?, stripes.len())?;
+    let places = Places { stripes: stripes.len(), columns: types.len() };
+    let statistics = read_statistics(&path, &source.plain(metadata_start, metadata)?, &places)?;
     Ok(Tail { source, types, stripes, statistics })
 }
 
 fn read_footer(path: &str, bytes: &[u8], end: u64) -> Result<(Vec<Node>, Vec<StripeInformation>)> {
     let (mut types, mut stripes, mut rows) = (Vec::new(), Vec::new(), None);
-    let mut encrypted = false;
+    let (mut encrypted, mut statistics) = (false, 0_usize);
     Message::new(path, bytes).fields(|field, value| {
         match field {
-            3 => stripes.push(read_stripe(value.message()?)?),
-            4 => types.push(value.message()?),
+            3 => push(&mut stripes, read_stripe(value.message()?)?)?,
+            4 => push(&mut types, value.message()?)?,
+            7 => statistics += 1,
             6 => rows = Some(value.number()?),
             10 => encrypted = true,
             _ => {}
@@ -96,13 +98,10 @@ fn read_footer(path: &str, bytes: &[u8], end: u64) -> Result<(Vec<Node>, Vec<Str
     if encrypted {
         return Err(Error::unsupported("an encrypted ORC file").with("file", path));
     }
-    for stripe in &stripes {
-        let parts = [stripe.offset, stripe.index_length, stripe.data_length, stripe.footer_length];
-        let inside = parts.into_iter().try_fold(0_u64, u64::checked_add).is_some_and(|stop| stop <= end);
-        if !inside {
-            return Err(Error::corrupt(path, stripe.offset, "a stripe before the metadata", format!("{stripe:?}")));
-        }
+    if statistics > types.len() {
+        return Err(Error::corrupt(path, end, format!("statistics of {} columns", types.len()), statistics));
     }
+    check_places(path, &stripes, end)?;
     let all = stripes.iter().try_fold(0_u64, |sum, stripe| sum.checked_add(stripe.rows));
     let fits = all.is_some_and(|all| i64::try_from(all).is_ok_and(|all| all <= MOST));
     if !fits || rows.is_some_and(|rows| Some(rows) != all) {
@@ -127,24 +126,114 @@ fn read_stripe(message: Message<'_>) -> Result<StripeInformation> {
     Ok(stripe)
 }
 
-/// A file that has statistics of other stripes than it has gives none.
-fn read_statistics(path: &str, bytes: &[u8], stripes: usize) -> Result<Vec<Vec<ColumnStatistics>>> {
-    let mut all = Vec::new();
-    Message::new(path, bytes).fields(|field, value| {
-        if field == 1 {
-            let mut columns = Vec::new();
-            value.message()?.fields(|field, value| {
-                if field == 1 {
-                    columns.push(ColumnStatistics::read(value.message()?)?);
-                }
-                Ok(())
-            })?;
-            all.push(columns);
+/// Stripes lie one after another before the metadata: of stripes that share bytes a small file would have any number.
+fn check_places(path: &str, stripes: &[StripeInformation], end: u64) -> Result<()> {
+    let mut together = 0_u64;
+    for stripe in stripes {
+        let parts = [stripe.index_length, stripe.data_length, stripe.footer_length];
+        let length = parts.into_iter().try_fold(0_u64, u64::checked_add);
+        let inside = length.and_then(|length| stripe.offset.checked_add(length)).is_some_and(|stop| stop <= end);
+        if !inside {
+            return Err(Error::corrupt(path, stripe.offset, "a stripe before the metadata", format!("{stripe:?}")));
         }
-        Ok(())
+        // one without bytes has no footer
+        together = together.saturating_add(length.unwrap_or(u64::MAX).max(1));
+    }
+    if together > end {
+        let found = format!("{} stripes of {together} bytes together", stripes.len());
+        return Err(Error::corrupt(path, end, format!("stripes in {end} bytes"), found));
+    }
+    Ok(())
+}
+
+/// Of what a file may have statistics.
+struct Places {
+    stripes: usize,
+    columns: usize,
+}
+
+/// A file that has statistics of fewer stripes than it has gives none.
+fn read_statistics(path: &str, bytes: &[u8], places: &Places) -> Result<Vec<Vec<ColumnStatistics>>> {
+    let mut all = Vec::new();
+    let too_many = |what: &str, most: usize| Error::corrupt(path, 0, format!("statistics of {most} {what}"), "more");
+    Message::new(path, bytes).fields(|field, value| {
+        if field != 1 {
+            return Ok(());
+        }
+        let mut columns = Vec::new();
+        value.message()?.fields(|field, value| {
+            if field == 1 {
+                if columns.len() == places.columns {
+                    return Err(too_many("columns", places.columns));
+                }
+                push(&mut columns, ColumnStatistics::read(value.message()?)?)?;
+            }
+            Ok(())
+        })?;
+        if all.len() == places.stripes {
+            return Err(too_many("stripes", places.stripes));
+        }
+        push(&mut all, columns)
     })?;
-    if all.len() != stripes {
+    if all.len() != places.stripes {
         all.clear();
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// A field of a message, with bytes or with a number.
+    fn bytes(field: u8, content: &[u8]) -> Vec<u8> {
+        [&[field << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+    }
+
+    fn number(field: u8, value: u8) -> Vec<u8> {
+        vec![field << 3, value]
+    }
+
+    /// One of 3 rows.
+    fn stripe(offset: u8, [index, data, footer]: [u8; 3]) -> Vec<u8> {
+        let numbers = [(1, offset), (2, index), (3, data), (4, footer), (5, 3)];
+        bytes(3, &numbers.map(|(field, value)| number(field, value)).concat())
+    }
+
+    /// A struct without fields.
+    fn root() -> Vec<u8> {
+        bytes(4, &number(1, 12))
+    }
+
+    fn stripes_of(footer: &[Vec<u8>], end: u64) -> std::result::Result<usize, ErrorKind> {
+        let read = read_footer("m.orc", &[footer.concat(), root()].concat(), end);
+        read.map(|(_, stripes)| stripes.len()).map_err(|e| e.kind())
+    }
+
+    /// A file of 12 MB had a million stripes over the same bytes, and reading it had no end.
+    #[test]
+    fn stripes_share_no_bytes() {
+        let (first, second) = (stripe(3, [0, 20, 10]), stripe(33, [10, 20, 10]));
+        assert_eq!(stripes_of(&[first.clone(), second], 73), Ok(2));
+        assert_eq!(stripes_of(&[first.clone(), first.clone(), first], 73), Err(ErrorKind::CorruptFile));
+        let empty = stripe(3, [0, 0, 0]);
+        assert_eq!(stripes_of(&[empty.clone(), empty], 1), Err(ErrorKind::CorruptFile));
+    }
+
+    #[test]
+    fn there_are_no_more_statistics_than_stripes_and_columns() {
+        let of_file = bytes(7, &[]);
+        assert_eq!(stripes_of(std::slice::from_ref(&of_file), 9), Ok(0));
+        assert_eq!(stripes_of(&[of_file.clone(), of_file], 9), Err(ErrorKind::CorruptFile));
+        let column = bytes(1, &[]);
+        let (stripe, wide) = (bytes(1, &column), bytes(1, &column.repeat(2)));
+        let read = |all: &[u8]| {
+            let read = read_statistics("m.orc", all, &Places { stripes: 2, columns: 1 });
+            read.map(|all| all.len()).map_err(|e| e.kind())
+        };
+        assert_eq!((read(&stripe.repeat(2)), read(&stripe)), (Ok(2), Ok(0)));
+        assert_eq!(read(&stripe.repeat(3)), Err(ErrorKind::CorruptFile));
+        assert_eq!(read(&wide), Err(ErrorKind::CorruptFile));
+    }
 }

@@ -7,9 +7,10 @@ use arrow_buffer::{BooleanBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType as Arrow;
 
 use super::{
-    column::{Budget, nulls},
+    budget::Budget,
     integers::Integers,
     stream::{MOST_AT_ONCE, Stream},
+    values::nulls,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -26,7 +27,7 @@ impl Dictionary {
         let lengths = lengths.read(size)?;
         let (mut offsets, mut bytes) = read_texts(&lengths, &mut data, &mut budget)?;
         if trim {
-            (offsets, bytes) = trimmed(&offsets, &bytes);
+            (offsets, bytes) = trimmed(&offsets, &bytes, &data)?;
         }
         Ok(Self { offsets, bytes })
     }
@@ -39,7 +40,8 @@ impl Dictionary {
 
 /// Texts of these lengths: where each starts and the last one ends, and their bytes.
 pub(super) fn read_texts(lengths: &[i64], from: &mut Stream, budget: &mut Budget) -> Result<(Vec<usize>, Vec<u8>)> {
-    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    let mut offsets = Vec::new();
+    from.room(&mut offsets, lengths.len() + 1)?;
     let mut end = 0_usize;
     offsets.push(end);
     for length in lengths {
@@ -47,22 +49,25 @@ pub(super) fn read_texts(lengths: &[i64], from: &mut Stream, budget: &mut Budget
         end = length.ok_or_else(|| from.corrupt("the length of a text", "a negative one"))?;
         offsets.push(end);
     }
-    budget.take(end)?;
+    budget.find(end)?;
     let mut bytes = Vec::with_capacity(end.min(MOST_AT_ONCE));
     from.read(&mut bytes, end)?;
     Ok((offsets, bytes))
 }
 
 /// Texts without the spaces at their ends, as ORC reads CHAR.
-pub(super) fn trimmed(offsets: &[usize], bytes: &[u8]) -> (Vec<usize>, Vec<u8>) {
-    let (mut ends, mut kept) = (vec![0], Vec::with_capacity(bytes.len()));
+pub(super) fn trimmed(offsets: &[usize], bytes: &[u8], of: &Stream) -> Result<(Vec<usize>, Vec<u8>)> {
+    let (mut ends, mut kept) = (Vec::new(), Vec::new());
+    of.room(&mut ends, offsets.len())?;
+    of.room(&mut kept, bytes.len())?;
+    ends.push(0);
     for pair in offsets.windows(2) {
         if let [start, end] = pair {
             kept.extend_from_slice(bytes.get(*start..*end).unwrap_or_default().trim_suffix_spaces());
         }
         ends.push(kept.len());
     }
-    (ends, kept)
+    Ok((ends, kept))
 }
 
 /// Texts that end with spaces.
@@ -94,8 +99,11 @@ pub(super) fn looked_up(
     for key in &numbers {
         total = total.saturating_add(text(key)?.len());
     }
-    budget.take_now(total, keys.stream())?;
-    let (mut offsets, mut bytes) = (Vec::with_capacity(count + 1), Vec::with_capacity(total));
+    // many keys may be those of one long text
+    budget.take(total)?;
+    let (mut offsets, mut bytes) = (Vec::new(), Vec::new());
+    keys.stream().room(&mut offsets, count + 1)?;
+    keys.stream().room(&mut bytes, total)?;
     offsets.push(0);
     for key in &numbers {
         bytes.extend_from_slice(text(key)?);
@@ -112,21 +120,24 @@ pub(super) fn texts(
     stream: &Stream,
 ) -> Result<ArrayRef> {
     let too_long = || Error::new(ErrorKind::UnsupportedFeature, "a text of 2 GiB").with("file", stream.path());
-    let ends: Vec<i32> = match &mask {
-        None => offsets.iter().map(|o| i32::try_from(*o)).collect::<std::result::Result<_, _>>(),
+    let mut ends: Vec<i32> = Vec::new();
+    stream.room(&mut ends, mask.as_ref().map_or(offsets.len(), |mask| mask.len() + 1))?;
+    // the last one is the largest
+    i32::try_from(offsets.last().copied().unwrap_or_default()).map_err(|_| too_long())?;
+    let mut there = offsets.iter().map(|end| i32::try_from(*end).unwrap_or(i32::MAX));
+    match &mask {
+        None => ends.extend(there),
         Some(mask) => {
-            let mut there = offsets.iter().skip(1);
-            let mut end = 0;
-            let next = |is_there: bool| {
+            let mut end = there.next().unwrap_or_default();
+            ends.push(end);
+            ends.extend(mask.iter().map(|is_there| {
                 if is_there {
-                    end = there.next().copied().unwrap_or(end);
+                    end = there.next().unwrap_or(end);
                 }
-                i32::try_from(end)
-            };
-            std::iter::once(Ok(0)).chain(mask.iter().map(next)).collect()
+                end
+            }));
         }
     }
-    .map_err(|_| too_long())?;
     let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
     if matches!(to, Arrow::Binary) {
         return Ok(Arc::new(BinaryArray::try_new(offsets, bytes.into(), nulls(mask))?));

@@ -8,12 +8,21 @@ use parquet::{
     file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
 };
 
+use super::column_chunk::copied_bytes;
+
 /// Bytes of values that a batch is to have at most. Rows up to a kilobyte are not affected by it.
 const BATCH_BYTES: u64 = 8 * 1024 * 1024;
-/// The rows of a batch of these columns (leaves), at most `wanted`.
-pub(super) fn batch_rows(metadata: &ParquetMetaData, row_groups: &[usize], leaves: &[usize], wanted: usize) -> usize {
+
+/// The rows of a batch of these columns (leaves), at most `wanted`; columns that the file does not have take `missing` bytes a row.
+pub(super) fn batch_rows(
+    metadata: &ParquetMetaData,
+    row_groups: &[usize],
+    leaves: &[usize],
+    missing: u64,
+    wanted: usize,
+) -> usize {
     let groups = row_groups.iter().filter_map(|at| metadata.row_groups().get(*at));
-    let largest = groups.map(|group| row_bytes(group, leaves)).max().unwrap_or(0);
+    let largest = groups.map(|group| row_bytes(group, leaves)).max().unwrap_or(0).saturating_add(missing);
     wanted.min(usize::try_from(BATCH_BYTES / largest.max(1)).unwrap_or(usize::MAX)).max(1)
 }
 
@@ -34,7 +43,8 @@ pub(super) fn element_bytes(metadata: &ParquetMetaData, row_groups: &[usize], le
 }
 
 /// What decoding an element takes: two levels of two bytes, and its value; texts a view of 16 bytes and an offset of four. Buffers
-/// have room for twice as much while they grow, and what is made of it is there beside it.
+/// have room for twice as much while they grow, or what is made of it is there beside it; decimals and values of fixed length are
+/// copied once more.
 fn element_width(chunk: &ColumnChunkMetaData) -> u64 {
     let value = match chunk.column_type() {
         Type::BOOLEAN => 1,
@@ -43,7 +53,7 @@ fn element_width(chunk: &ColumnChunkMetaData) -> u64 {
         Type::BYTE_ARRAY => 20,
         Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(chunk.column_descr().type_length()).unwrap_or(0).max(16),
     };
-    2 * (4 + value)
+    2 * (4 + value) + copied_bytes(chunk)
 }
 
 /// Mean bytes of a row.
@@ -98,24 +108,31 @@ mod tests {
     #[test]
     fn small_rows_come_in_as_many_as_were_asked_for() {
         let metadata = file(&|i| format!("text {i}"));
-        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 8192), 8192);
-        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 0), 1);
-        assert_eq!(batch_rows(&metadata, &[], &[], 100), 100);
+        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 0, 8192), 8192);
+        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 0, 0), 1);
+        assert_eq!(batch_rows(&metadata, &[], &[], 0, 100), 100);
+    }
+
+    #[test]
+    fn columns_that_the_file_does_not_have_count_as_well() {
+        let metadata = file(&|i| format!("text {i}"));
+        assert_eq!(batch_rows(&metadata, &[0], &[0], 80_000 - 4, 8192), 104);
+        assert_eq!(batch_rows(&metadata, &[], &[], u64::MAX, 8192), 1);
     }
 
     #[test]
     fn large_rows_come_in_few_and_columns_that_are_not_read_do_not_count() {
         let metadata = file(&|i| format!("{i}").repeat(20_000));
-        let rows = batch_rows(&metadata, &[0], &[0, 1], 8192);
+        let rows = batch_rows(&metadata, &[0], &[0, 1], 0, 8192);
         assert!((100..=160).contains(&rows), "{rows}");
-        assert_eq!(batch_rows(&metadata, &[0], &[0], 8192), 8192);
+        assert_eq!(batch_rows(&metadata, &[0], &[0], 0, 8192), 8192);
     }
 
     #[test]
     fn values_that_a_dictionary_has_once_count_as_often_as_they_occur() {
         let metadata = file(&|i| ["a", "b"][i % 2].repeat(50_000));
         assert!(metadata.row_group(0).column(1).uncompressed_size() < 1_000_000);
-        let rows = batch_rows(&metadata, &[0], &[1], 8192);
+        let rows = batch_rows(&metadata, &[0], &[1], 0, 8192);
         assert!((150..=170).contains(&rows), "{rows}");
     }
 }

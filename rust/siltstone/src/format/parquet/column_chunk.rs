@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use parquet::{basic::Encoding, file::metadata::ColumnChunkMetaData};
+use parquet::{
+    basic::{ConvertedType, Encoding, LogicalType, Type},
+    file::metadata::ColumnChunkMetaData,
+};
 
 /// Where a column chunk lies.
 pub(super) fn chunk_range(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
@@ -21,4 +24,17 @@ pub(super) fn has_dictionary(column: &ColumnChunkMetaData) -> bool {
 pub(super) fn has_lengths(column: &ColumnChunkMetaData) -> bool {
     let encoded = [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY];
     column.encodings().any(|encoding| encoded.contains(&encoding))
+}
+
+/// Bytes of the copy that is made of a value after it was decoded: decimals become numbers of 128 bits, values of fixed length
+/// texts, numbers or times. A null is copied, too.
+pub(super) fn copied_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let of = column.column_descr();
+    let decimal = of.converted_type() == ConvertedType::DECIMAL
+        || matches!(of.logical_type_ref(), Some(LogicalType::Decimal { .. }));
+    match column.column_type() {
+        Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(of.type_length()).unwrap_or(0).max(16),
+        _ if decimal => 16,
+        _ => 0,
+    }
 }

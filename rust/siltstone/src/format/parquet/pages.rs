@@ -19,7 +19,7 @@ use parquet::{
 };
 
 use super::{
-    column_chunk::{chunk_range, has_dictionary, has_lengths},
+    column_chunk::{chunk_range, copied_bytes, has_dictionary, has_lengths},
     page_head::{DICTIONARY, Head},
     prune::page_rows,
 };
@@ -45,7 +45,7 @@ struct ChunkLimit {
     decompressed: u64,
     /// Without lists: a row is a value.
     flat: bool,
-    /// Bytes of a decoded value, at least.
+    /// Bytes of a decoded value and of what is made of it, at least.
     width: u64,
     /// It may begin with a dictionary.
     dictionary: bool,
@@ -118,7 +118,7 @@ impl ChunkLimit {
             compression: column.compression(),
             decompressed: u64::try_from(column.uncompressed_size()).unwrap_or(0),
             flat: column.column_descr().max_rep_level() == 0,
-            width: width.max(VALUE_BYTES),
+            width: width.max(VALUE_BYTES).saturating_add(copied_bytes(column)),
             dictionary: has_dictionary(column),
             lengths: has_lengths(column),
             pages,

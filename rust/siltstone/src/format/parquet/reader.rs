@@ -27,7 +27,7 @@ use super::{
     project::{Projection, counting_leaf, project},
     prune::{Pruner, blocks},
     schema::without_int96,
-    shape::Shape,
+    shape::{Shape, missing_bytes},
     views::with_views,
 };
 use crate::{
@@ -119,7 +119,8 @@ impl ParquetFile {
             .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
         let leaves: Vec<usize> =
             (0..metadata.file_metadata().schema_descr().num_columns()).filter(|l| wanted(*l)).collect();
-        let batch_rows = batch_rows(&metadata, &row_groups, &leaves, request.batch_rows);
+        let missing = missing_bytes(&request.columns, &projection)?;
+        let batch_rows = batch_rows(&metadata, &row_groups, &leaves, missing, request.batch_rows);
         let elements = element_bytes(&metadata, &row_groups, &leaves, batch_rows);
         limits::ask(usize::try_from(elements).unwrap_or(usize::MAX), "reading the elements of lists at once")
             .map_err(|e| e.with("file", chunks.path()))?;

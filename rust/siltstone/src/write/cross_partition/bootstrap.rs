@@ -14,7 +14,7 @@ use super::{KeyColumns, Known, partitions::Partitions};
 use crate::{
     cancel,
     env::{local_to_instant, now_millis},
-    error::{Error, ErrorKind, Result},
+    error::Result,
     index::{KeyHash, KeyPlaces},
     io::TableContext,
     manifest::DataFileMeta,
@@ -87,14 +87,14 @@ impl Bootstrap<'_> {
         };
         let parallelism = usize::try_from(ctx.options.cross_partition_bootstrap_parallelism).unwrap_or(usize::MAX);
         let threads = self.threads.min(parallelism).min(splits.len());
-        if threads < 2 {
-            splits.iter().zip(&places).try_for_each(read)?;
-        } else {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool =
-                pool.map_err(|e| Error::new(ErrorKind::Internal, "no threads to read keys with").caused_by(e))?;
-            let read = cancel::carried(read);
-            install(&pool, || splits.par_iter().zip(&places).try_for_each(read))?;
+        // without threads to be had the work is done on the caller's
+        let pool = (threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
+        match pool {
+            None => splits.iter().zip(&places).try_for_each(read)?,
+            Some(pool) => {
+                let read = cancel::carried(read);
+                install(&pool, || splits.par_iter().zip(&places).try_for_each(read))?;
+            }
         }
         let (mut index, keys) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         index.settle()?;
