@@ -8,13 +8,15 @@ import decimal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import shown, text
+from siltstone._args import text
 from siltstone._arrow import of_pyarrow
 from siltstone._files import file_rows, is_file_name, known_rows
 from siltstone._frames import unwrapped
-from siltstone._plain import Stream, plain_stream, row_of
+from siltstone._plain import Stream, check_columns, plain_stream, row_of
+from siltstone._polars_rows import is_of_python, lazy_reader, polars_to_arrow
 from siltstone._progress import counted
 from siltstone._pyarrow import has_pyarrow
+from siltstone._relations import finite, has_times, is_relation, refuse_types
 from siltstone._values import column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
@@ -98,12 +100,12 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
     if library == "pandas" and hasattr(data, "columns"):
         return _pandas_to_arrow(data, typing)
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "collect"):
-        return of_pyarrow(_lazy_reader(data), raised)
+        return of_pyarrow(lazy_reader(data), raised)
     if library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
-        return _polars_to_arrow(data)
+        return polars_to_arrow(data)
     if hasattr(data, "__arrow_c_stream__"):
         known = isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader))
-        return of_pyarrow(data if known else _read_by_pyarrow(data), raised)
+        return of_pyarrow(data if known else _read_by_pyarrow(data, typing.refused), raised)
     if hasattr(data, "__arrow_c_array__"):
         try:
             return of_pyarrow(pa.record_batch(data))
@@ -133,94 +135,55 @@ def _instead(data: Any) -> str | None:
     return "make a list of it" if isinstance(data, Iterable) else None
 
 
-def _lazy_reader(frame: Any) -> Any:
-    """A lazy frame of polars, computed piece by piece."""
-    import polars as pl
-
-    from siltstone._pyarrow import pa
-
-    schema = frame.collect_schema()
-    first = _polars_to_arrow(pl.DataFrame(schema=schema)).schema
-    pieces = frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
-
-    def batches() -> Iterator[Any]:
-        for piece in pieces:
-            yield from _polars_to_arrow(piece).cast(first).to_batches()
-
-    return pa.RecordBatchReader.from_batches(first, batches())
-
-
 def _columns_to_arrow(columns: Mapping[str, Any], typing: Typing) -> Any:
     """A dict of columns as a table of pyarrow."""
     from siltstone._pyarrow import pa
 
-    made = {}
-    for name, given in columns.items():
-        if isinstance(given, (str, bytes, Mapping)) or not (
-            isinstance(given, Iterable) or hasattr(given, "__arrow_c_array__")
-        ):
-            raise InvalidArgument(
-                f"column '{name}' of the dict is {shown(given)}, which is no list of values",
-                hint="give a list of dicts, one for each row, or a dict of lists, one for each column",
-            )
-        if isinstance(given, (pa.Array, pa.ChunkedArray)):
-            made[text("a column's name", name)] = given
-        else:
-            made[text("a column's name", name)] = typing.column(name, list(given))
+    check_columns(columns)
+    made = {text("a column's name", name): _column_to_arrow(name, given, typing) for name, given in columns.items()}
     if len({len(values) for values in made.values()}) > 1:
         lengths = ", ".join(f"{name}: {len(values)}" for name, values in made.items())
         raise InvalidArgument(f"the columns have different numbers of values ({lengths})")
     return pa.table(made) if made else typing.schema.empty_table()
 
 
-def _read_by_pyarrow(data: Any) -> Any:
+def _column_to_arrow(name: str, given: Any, typing: Typing) -> Any:
+    """Values of a column; what has them as Arrow data is not asked for objects of Python, which have no nanoseconds."""
+    from siltstone._pyarrow import pa
+
+    if isinstance(given, (pa.Array, pa.ChunkedArray)):
+        return given
+    library = type(given).__module__.partition(".")[0]
+    try:
+        if library == "polars" and hasattr(given, "to_frame") and not is_of_python(given.dtype):
+            return polars_to_arrow(given.to_frame(name)).column(0)
+        if library == "pandas" and hasattr(getattr(given, "dtype", None), "pyarrow_dtype"):
+            return pa.array(given, from_pandas=True)
+        if library not in {"pandas", "polars"} and hasattr(given, "__arrow_c_array__"):
+            return pa.array(given)
+        if library not in {"pandas", "polars"} and hasattr(given, "__arrow_c_stream__"):
+            return pa.chunked_array(given)
+    except SiltstoneError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        raise InvalidArgument(f"column '{name}' of the dict cannot be read as Arrow data: {e}") from e
+    return typing.column(name, list(given))
+
+
+def _read_by_pyarrow(data: Any, refused: list[SiltstoneError]) -> Any:
     """A stream of another library as pyarrow reads it: lengths that cannot be are found before they are used."""
     from siltstone._pyarrow import pa
 
+    looked_at = is_relation(data)
+    if looked_at:
+        refuse_types(data)
+        looked_at = has_times(data)
     stream = Stream(data.__arrow_c_stream__())
     try:
-        return pa.RecordBatchReader.from_stream(stream)
+        reader = pa.RecordBatchReader.from_stream(stream)
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise InvalidArgument(f"{type(data).__name__} gave no Arrow stream that can be read: {e}") from e
-
-
-def _polars_to_arrow(frame: Any) -> Any:
-    """By way of pyarrow: polars exports columns of its type Null in a form that others do not read."""
-    from siltstone._pyarrow import pa
-
-    for name, kind in frame.schema.items():
-        if _has_objects(kind):
-            raise SchemaMismatch(
-                f"column '{name}' has the type Object of polars, which holds addresses and no values",
-                hint="give the column a type, for example with map_elements(..., return_dtype=...)",
-                context={"column": name, "got": str(kind)},
-            )
-    try:
-        return of_pyarrow(frame.to_arrow())
-    except (pa.ArrowException, TypeError, ValueError) as e:
-        for name, kind in frame.schema.items():
-            _polars_column(name, kind, frame)
-        raise InvalidArgument(f"the frame cannot be read as Arrow data: {e}") from e
-
-
-def _polars_column(name: str, kind: Any, frame: Any) -> None:
-    """Refuses a column whose type pyarrow does not have."""
-    from siltstone._pyarrow import pa
-
-    try:
-        frame[name].to_arrow()
-    except (pa.ArrowException, TypeError, ValueError) as e:
-        message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {e}"
-        raise SchemaMismatch(message, context={"column": name, "got": str(kind)}) from e
-
-
-def _has_objects(kind: Any) -> bool:
-    """Whether a type of polars is Object or has such a part."""
-    if str(kind) == "Object":
-        return True
-    inner = getattr(kind, "inner", None)
-    fields = getattr(kind, "fields", ())
-    return (inner is not None and _has_objects(inner)) or any(_has_objects(f.dtype) for f in fields)
+    return finite(reader, refused) if looked_at else reader
 
 
 def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:

@@ -160,10 +160,7 @@ def _named(name: Any) -> list[str]:
     """The paths of a name, all of them regular files of one format."""
     path = os.path.expanduser(directory("data", name))  # noqa: PTH111  # a pattern is no path
     paths = _matching(path)
-    if len({_format(p) for p in paths}) > 1 or _format(paths[0]) is None:
-        raise InvalidArgument(
-            f"{shown(path)} does not say what its files hold", hint=f"names end with {', '.join(_FORMATS)}"
-        )
+    _check_formats(path, paths)
     for each in paths:
         try:
             is_regular = stat.S_ISREG(pathlib.Path(each).stat().st_mode)
@@ -174,21 +171,47 @@ def _named(name: Any) -> list[str]:
     return paths
 
 
+def _check_formats(path: str, paths: Sequence[str]) -> None:
+    first = _format(paths[0])
+    for each in paths:
+        if _format(each) is None:
+            raise InvalidArgument(
+                f"the name of {shown(each)} does not say what it holds", hint=f"names end with {', '.join(_FORMATS)}"
+            )
+        if _format(each) != first:
+            raise InvalidArgument(
+                f"{shown(path)} stands for files of different formats: {shown(paths[0])} and {shown(each)}",
+                hint="give those of one format: 'days/*.parquet'",
+            )
+
+
 def _matching(path: str) -> list[str]:
     whole = pathlib.Path(path)
     try:
         if whole.is_dir():
-            files = (p for p in whole.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
-            paths = sorted(str(p) for p in files)
+            paths = sorted(str(p) for p in whole.rglob("*") if p.is_file() and not _is_hidden(p, len(whole.parts)))
         elif whole.exists() or not glob.has_magic(path):
             paths = [path]
         else:
-            paths = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  # the pattern may be absolute
+            found = glob.glob(path, recursive=True)  # noqa: PTH207  # the pattern may be absolute
+            fixed = len(pathlib.PurePath(path.partition("**")[0]).parts)
+            paths = sorted(p for p in found if "**" not in path or not _is_hidden(p, fixed))
     except (OSError, ValueError) as e:
         raise InvalidArgument(f"{shown(path)} cannot be looked for: {e}", context={"file": path}) from e
     if not paths:
         raise FileMissing(f"there is no file {shown(path)}", context={"file": path})
     return paths
+
+
+def _is_hidden(path: str | pathlib.PurePath, fixed: int) -> bool:
+    """Whether a file is no rows to Spark and others, or a folder on the way to it: ``_temporary``, ``.git``.
+
+    A folder ``_day=3`` is one of a partition. The first parts of the path, as many as are ``fixed``, were named.
+    """
+    *folders, name = pathlib.PurePath(path).parts[fixed:] or ("",)
+    return name.startswith((".", "_")) or any(
+        part.startswith(".") or (part.startswith("_") and "=" not in part) for part in folders
+    )
 
 
 def known_rows(data: Any) -> int | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import shown
+from siltstone._relations import finite_frame, has_times, is_relation, refuse_types
 from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ def plain_stream(data: Any, table: CoreTable) -> Any:
         SchemaMismatch: Values of a column that have no common type.
     """
     library = type(data).__module__.partition(".")[0]
+    if is_relation(data):
+        return _of_relation(data, table)
     if library in _KNOWN and hasattr(data, "__arrow_c_stream__"):
         return Stream(data.__arrow_c_stream__())
     pl = _polars()
@@ -67,7 +71,8 @@ def plain_stream(data: Any, table: CoreTable) -> Any:
     if library != "pandas" and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
         return _without_nulls(pl.DataFrame(data), table)
     if isinstance(data, Mapping):
-        return _frame({name: list(values) for name, values in data.items()}, table)
+        check_columns(data)
+        return _frame({n: v if isinstance(v, pl.Series) else list(v) for n, v in data.items()}, table)
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         rows = [row_of(at, row) for at, row in enumerate(data)]
         names = dict.fromkeys(name for row in rows for name in row) or pl.Schema(table.arrow_schema()).names()[:1]
@@ -76,6 +81,29 @@ def plain_stream(data: Any, table: CoreTable) -> Any:
         f"reading a {type(data).__name__} needs pyarrow, which is not installed",
         hint="pip install pyarrow, or give a polars frame, a relation of duckdb, or a list of dicts",
     )
+
+
+def _of_relation(relation: Any, table: CoreTable) -> Any:
+    refuse_types(relation)
+    if not has_times(relation):
+        return Stream(relation.__arrow_c_stream__())
+    _polars()
+    return _without_nulls(finite_frame(relation), table)
+
+
+def check_columns(columns: Mapping[str, Any]) -> None:
+    """Look at a dict of columns.
+
+    Raises:
+        InvalidArgument: What stands for a column is no list of values.
+    """
+    for name, given in columns.items():
+        is_single = isinstance(given, (str, bytes, Mapping)) or getattr(given, "ndim", 1) == 0
+        if is_single or not (isinstance(given, Iterable) or hasattr(given, "__arrow_c_array__")):
+            raise InvalidArgument(
+                f"column '{name}' of the dict is {shown(given)}, which is no list of values",
+                hint="give a list of dicts, one for each row, or a dict of lists, one for each column",
+            )
 
 
 def _polars() -> Any:
@@ -88,7 +116,7 @@ def _polars() -> Any:
     return pl
 
 
-def _frame(columns: Mapping[str, list[Any]], table: CoreTable) -> pl.DataFrame:
+def _frame(columns: Mapping[str, Any], table: CoreTable) -> pl.DataFrame:
     """Columns in the types that their values have; the core looks whether these fit."""
     pl = _polars()
     known = pl.Schema(table.arrow_schema())

@@ -391,6 +391,20 @@ def test_properties_of_a_database_change(ours, database, tmp_path):
         ours.alter_database(database, properties={"location": "/elsewhere"})
 
 
+def test_properties_of_a_database_that_several_change_at_once_are_all_there(connected, ours, database):
+    """The metastore takes all properties at once: each change wrote back what it had read of the others'."""
+
+    def work(i):
+        catalog = connected(lock_check_max_sleep="100 ms")
+        for n in range(5):
+            catalog.alter_database(database, properties={f"p{i}": str(n)})
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    found = ours.database(database)
+    assert {key: found.get(key) for key in ("p0", "p1", "p2")} == {"p0": "4", "p1": "4", "p2": "4"}
+
+
 def test_a_branch_keeps_the_partitions_that_it_has(ours, database):
     t = ours.create_table(
         f"{database}.t",

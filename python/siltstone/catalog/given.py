@@ -15,6 +15,7 @@ from siltstone._args import shown
 from siltstone._frames import unwrapped
 from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
+from siltstone._relations import is_relation, refuse_types
 from siltstone.errors import IllegalSchema, InvalidArgument, SiltstoneError, UnsupportedType
 
 _PYTHON = {
@@ -38,7 +39,10 @@ def schema_in(data: Any) -> Any:
         UnsupportedType: A type that only its library has.
     """
     with _taken(data):
-        return _schema_in(unwrapped(data))
+        data = unwrapped(data)
+        if is_relation(data):
+            refuse_types(data)
+        return _schema_in(data)
 
 
 @contextlib.contextmanager

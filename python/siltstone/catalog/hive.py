@@ -7,7 +7,7 @@ columns and options is a copy for Hive's own programs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone.catalog.hive_databases import HiveDatabases, check_lower
@@ -15,11 +15,13 @@ from siltstone.catalog.hive_locks import Locks
 from siltstone.catalog.hive_options import settings_of
 from siltstone.catalog.hive_partitions import Partitions
 from siltstone.catalog.hive_tables import definition_at, is_external, is_paimon, is_same_place, kind_of
-from siltstone.errors import SiltstoneError, UnsupportedFeature
+from siltstone.errors import SiltstoneError, StorageError, UnsupportedFeature
 
 _LOG = logging.getLogger("siltstone.catalog.hive")
 #: What a lock is given back with where there are none.
 _NO_LOCK = "none"
+#: Under this name, which no table can have, a database is locked while its properties change.
+_PROPERTIES = "$properties"
 
 
 class HiveMetastore(HiveDatabases):
@@ -46,6 +48,20 @@ class HiveMetastore(HiveDatabases):
         self._partitions = Partitions(self._client, self._tables, self._settings.storage)
         #: Tables by what is known of them: whether the metastore has their partitions.
         self._has_partitions: dict[tuple[str, str], bool] = {}
+
+    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
+        """Change properties while no other process does so: the metastore only takes all of them at once.
+
+        Raises:
+            StorageError: Others have changed them all the time.
+        """
+        number = self._locks.take(name, _PROPERTIES)
+        if number is None:
+            raise StorageError(f"others have the lock of the properties of the database '{name}'", hint="try again")
+        try:
+            super().alter_database(name, properties, removed)
+        finally:
+            self._locks.give_back(number)
 
     # ---- tables
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from siltstone import _core
 from siltstone.catalog.jdbc_engine import Database
-from siltstone.errors import InvalidOption, UnknownOption, UnsupportedFeature
+from siltstone.errors import InvalidOption, TableExists, UnknownOption, UnsupportedFeature
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -117,14 +117,12 @@ class JdbcMetastore:
         return self._database.insert(source, rows)
 
     def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
-        """Replace the rows of its properties."""
-        kept = {key: value for key, value in (self.database(name) or {}).items() if key not in removed}
-        source = self._tables.database_properties
-        rows = [
-            {"catalog_key": self._key, "database_name": name, "property_key": key, "property_value": value}
-            for key, value in {_EXISTS: "true", **kept, **properties}.items()
-        ]
-        self._database.replace(source, self._of(source, name), rows)
+        """Change the rows of these properties, and no others: those may be somebody else's newer ones."""
+        names = {"catalog_key": self._key, "database_name": name}
+        # the row that all have comes first: who changes one database waits for the other there, and nowhere else
+        given = {_EXISTS: "true", **properties}
+        gone = [key for key in removed if key not in given]
+        self._database.set_properties(self._tables.database_properties, names, given, gone)
 
     def drop_database(self, name: str) -> bool:
         """Remove all rows of it."""
@@ -173,11 +171,28 @@ class JdbcMetastore:
         return gone > 0
 
     def rename_table(self, database: str, table: str, new_database: str, new_table: str) -> bool:
-        """Change the row, and those of the copied properties."""
-        rows, copies = self._tables.tables, self._tables.table_properties
+        """Change the row, and those of the copied properties.
+
+        Raises:
+            TableExists: Another one has got the name meanwhile.
+        """
+        sa, rows, copies = self._database.sa, self._tables.tables, self._tables.table_properties
         new = {"database_name": new_database, "table_name": new_table}
-        changes = [(source, self._of(source, database, table), new) for source in (rows, copies)]
-        return self._database.update(*changes) > 0
+
+        def rename(connection: Connection) -> bool:
+            taken = sa.select(sa.literal(1)).where(*self._of(rows, new_database, new_table))
+            if connection.execute(taken).first():
+                raise TableExists(
+                    f"table '{new_database}.{new_table}' exists already",
+                    context={"table": f"{new_database}.{new_table}"},
+                )
+            renamed = connection.execute(sa.update(rows).where(*self._of(rows, database, table)).values(**new))
+            # copies that somebody who was stopped has left there
+            connection.execute(sa.delete(copies).where(*self._of(copies, new_database, new_table)))
+            connection.execute(sa.update(copies).where(*self._of(copies, database, table)).values(**new))
+            return renamed.rowcount > 0
+
+        return self._database.run_anew(rename)
 
     def alter_table(self, database: str, table: str, properties: Mapping[str, str]) -> None:
         """Replace the copied properties."""

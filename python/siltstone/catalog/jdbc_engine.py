@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 #: Seconds that statements wait for others who write to a SQLite database, and between two tries.
 _BUSY_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
+#: How often a transaction begins that meets rows of others who have made the same ones meanwhile.
+_TRIES = 40
 
 
 @dataclass(frozen=True)
@@ -124,13 +126,28 @@ class Database:
             except errors.IntegrityError:
                 raise
             except errors.OperationalError as e:
-                if "locked" not in str(e.orig) or time.monotonic() > until:
+                if not _is_busy(e.orig) or time.monotonic() > until:
                     raise self._failed(e.orig) from None
                 time.sleep(_PAUSE_SECONDS)
             except errors.DBAPIError as e:
                 raise self._failed(e.orig) from None
             except errors.SQLAlchemyError as e:
                 raise self._failed(e) from None
+
+    def run_anew(self, work: Callable[[sa.Connection], T]) -> T:
+        """The same, from the beginning also where others have made the same rows meanwhile.
+
+        Raises:
+            StorageError: They have each time; the database refuses, or does not answer.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return self.run(work)
+            except self.sa.exc.IntegrityError as e:
+                if not tries_left:
+                    raise self._failed(e.orig) from None
+                time.sleep(_PAUSE_SECONDS)
+        raise AssertionError("the last try returns or raises")
 
     def _once(self, work: Callable[[sa.Connection], T]) -> T:
         engine = self._engine()
@@ -185,11 +202,6 @@ class Database:
         statements = [self.sa.delete(table).where(*conditions) for table, conditions in what]
         return self.run(lambda connection: sum(connection.execute(s).rowcount for s in statements))
 
-    def update(self, *what: tuple[sa.Table, Sequence[Any], Mapping[str, str]]) -> int:
-        """Change rows of tables that fulfil their conditions, at once: how many of the first."""
-        statements = [self.sa.update(table).where(*conditions).values(**new) for table, conditions, new in what]
-        return self.run(lambda connection: [connection.execute(s).rowcount for s in statements])[0]
-
     def replace(self, table: sa.Table, conditions: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows in the place of those that fulfil the conditions."""
 
@@ -198,7 +210,32 @@ class Database:
             if rows:
                 connection.execute(self.sa.insert(table), list(rows))
 
-        self.run(work)
+        self.run_anew(work)
+
+    def set_properties(
+        self, table: sa.Table, names: Mapping[str, str], given: Mapping[str, str], removed: Sequence[str]
+    ) -> None:
+        """Give properties their values, in the order of ``given``, and delete others; no other row is touched.
+
+        Args:
+            table: Where properties are.
+            names: The values of the columns that say whose properties they are.
+            given: Values by property.
+            removed: Properties that go.
+        """
+        own = [table.c[column] == value for column, value in names.items()]
+
+        def work(connection: sa.Connection) -> None:
+            for key, value in given.items():
+                of_key = [*own, table.c.property_key == key]
+                changed = connection.execute(self.sa.update(table).where(*of_key).values(property_value=value))
+                if not changed.rowcount:
+                    row = {**names, "property_key": key, "property_value": value}
+                    connection.execute(self.sa.insert(table).values(row))
+            if removed:
+                connection.execute(self.sa.delete(table).where(*own, table.c.property_key.in_(removed)))
+
+        self.run_anew(work)
 
     def _engine(self) -> sa.Engine:
         process = os.getpid()
@@ -228,6 +265,12 @@ class Database:
             f"the catalog's database failed: {lines[0] if lines else type(error).__name__}",
             hint=f"check that {where} is right, and that the server is running",
         )
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    """Whether others hold what a transaction needs, so that it may begin anew."""
+    text = str(error).lower()
+    return "locked" in text or "deadlock" in text
 
 
 def _as_java_connects(connection: Any, _record: Any) -> None:

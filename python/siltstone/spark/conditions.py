@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Column, Expression, col
+from siltstone.spark.column_names import folded, tells_case
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,6 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?")
 _EXACT_DIGITS = 18
 #: Sessions in which a text in double quotes is a name.
 _NAMES_CONF = "spark.sql.ansi.doubleQuotedIdentifiers"
-_CASE_CONF = "spark.sql.caseSensitive"
 _ZONE_CONF = "spark.sql.session.timeZone"
 
 #: Functions whose values depend on which rows go through them, or when; and operators of which rows are not followed.
@@ -66,12 +66,11 @@ class Meaning:
             zone = zoneinfo.ZoneInfo(spark.conf.get(_ZONE_CONF, None) or "UTC")
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # an offset such as +08:00
             zone = None
-        exact = str(spark.conf.get(_CASE_CONF, "false")).lower() == "true"
-        return cls(exact, "\\" not in text and not (names and '"' in text), zone)
+        return cls(tells_case(spark), "\\" not in text and not (names and '"' in text), zone)
 
     def folded(self, name: str) -> str:
         """A name in the form in which equal ones are equal."""
-        return name if self.exact_case else name.upper().lower()
+        return name if self.exact_case else folded(name)
 
 
 def depends_on_more_than_values(text: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import UnsupportedType
+from siltstone.spark.column_names import ColumnNames
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -21,15 +22,16 @@ def merge_schema(schema: StructType, table: Table) -> None:
     """Give a table the columns, and the wider types, of a frame."""
     from siltstone.spark.types import spark_schema
 
-    known = {field.name.lower(): field for field in spark_schema(table.schema)}
+    fields = {field.name: field for field in spark_schema(table.schema)}
+    known = ColumnNames(fields)
     change, any_change = table.alter(), False
     for field in schema:
-        mine = known.get(field.name.lower())
-        if mine is None:
+        name = known.find(field.name)
+        if name is None:
             change.add_column(field.name, paimon_type(field.dataType))
             any_change = True
-        elif wider := _wider(mine.dataType, field.dataType):
-            change.set_type(mine.name, wider)
+        elif wider := _wider(fields[name].dataType, field.dataType):
+            change.set_type(name, wider)
             any_change = True
     if any_change:
         change.commit()

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import SchemaMismatch, UnsupportedType
+from siltstone.spark.column_names import ColumnNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,15 +48,15 @@ def from_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     import pyarrow as pa
 
-    wanted = {f.name.lower(): f for f in schema}
+    wanted = ColumnNames(schema.names)
     names, columns = [], []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        field = wanted.get(name.lower())
-        known = name if field is None else field.name
+        found = wanted.find(name)
+        known = name if found is None else found
         if known in names:
             raise SchemaMismatch(f"two columns are called '{known}' when case is ignored")
         names.append(known)
-        columns.append(column if field is None else _with_times(column, field.type, known))
+        columns.append(column if found is None else _with_times(column, schema.field(found).type, known))
     return pa.record_batch(columns, names=names)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.parse import text_of
+from siltstone.spark.column_names import ColumnNames
 from siltstone.spark.column_types import json_type, type_text
 from siltstone.spark.queries import parse
 from siltstone.spark.statements.partitions import partition_values
@@ -128,11 +129,11 @@ def _literal(text: str) -> str:
 
 def _drop(table: Table, words: Words) -> None:
     missing_is_fine = words.take("IF", "EXISTS")
-    change, known, any_column = table.alter(), {name.lower() for name in table.schema.names}, False
+    change, known, any_column = table.alter(), ColumnNames(table.schema.names), False
     in_brackets = words.take("(")
     while True:
         name = words.name()
-        if not (missing_is_fine and len(name) == 1 and name[0].lower() not in known):
+        if not (missing_is_fine and len(name) == 1 and known.find(name[0]) is None):
             change.drop_column(split_names(name))
             any_column = True
         if not words.take(","):

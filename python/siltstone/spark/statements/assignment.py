@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.naming import quoted
+from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ def assigned(
     if policy != "ANSI":
         raise InvalidArgument(f"{_POLICY_CONF} is {policy}: siltstone.spark.sql stores by ANSI, and by nothing else")
     wanted = {field.name: field for field in spark_schema(table.schema)}
-    targets = _targets(table, columns, static)
+    known = ColumnNames(wanted, exact=tells_case(df.sparkSession))
+    targets = _targets(table, known, columns, static)
     given = df.columns
     if by_name:
-        targets = [_named(name, wanted, table) for name in given]
+        targets = [_named(name, known, table) for name in given]
         if len(set(targets)) < len(targets) or set(targets) & set(static):
             raise SchemaMismatch(f"a column of {table.name} is given twice", context={"table": table.name})
     elif len(given) != len(targets):
@@ -65,14 +67,15 @@ def assigned(
     return numbered.select(*parts)
 
 
-def _targets(table: Table, columns: list[str] | None, static: Mapping[str, str | None]) -> list[str]:
+def _targets(
+    table: Table, known: ColumnNames, columns: list[str] | None, static: Mapping[str, str | None]
+) -> list[str]:
     names = table.schema.names
     if columns is None:
         return [name for name in names if name not in static]
-    known = {name.lower(): name for name in names}
-    targets = []
+    targets: list[str] = []
     for column in columns:
-        name = known.get(column.lower())
+        name = known.find(column)
         if name is None or name in targets or name in static:
             what = "has no column" if name is None else "gets twice the column"
             raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})
@@ -80,11 +83,11 @@ def _targets(table: Table, columns: list[str] | None, static: Mapping[str, str |
     return targets
 
 
-def _named(given: str, wanted: Mapping[str, Any], table: Table) -> str:
-    name = next((known for known in wanted if known.lower() == given.lower()), None)
+def _named(given: str, known: ColumnNames, table: Table) -> str:
+    name = known.find(given)
     if name is None:
         raise SchemaMismatch(
-            f"{table.name} has no column '{given}'", hint=f"columns: {', '.join(map(quoted, wanted))}",
+            f"{table.name} has no column '{given}'", hint=f"columns: {', '.join(map(quoted, table.schema.names))}",
             context={"table": table.name},
         )  # fmt: skip
     return name

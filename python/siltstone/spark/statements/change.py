@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import quoted
+from siltstone.spark.column_names import ColumnNames, folded, tells_case
 from siltstone.spark.conditions import Meaning, columns_by_name, condition
 from siltstone.spark.queries import parse, run, understood
 from siltstone.spark.relations import has_few_rows
@@ -62,7 +63,8 @@ def update(target: Target, text: str) -> DataFrame:
     table = target.table(parts, "UPDATE")
     alias = _alias(words, "SET")
     words.expect("SET")
-    values = assignments(words, table, {alias or parts[-1]}, ("WHERE",))
+    names = ColumnNames(table.schema.names, exact=tells_case(target.spark))
+    values = assignments(words, table, names, alias or parts[-1], "WHERE")
     where = words.rest() if words.take("WHERE") else None
     words.end()
     exact = None if where is None else own_condition(target, table, alias or parts[-1], where)
@@ -75,22 +77,20 @@ def update(target: Target, text: str) -> DataFrame:
         _change_unkeyed(target, table, target.name(parts, "UPDATE"), name, where, values)
         return target.nothing()
     check_updates(table, values)
-    new = {name.lower(): value for name, value in values.items()}
-    columns = [f"{new.get(c.lower(), quoted(c))} AS {quoted(c)}" for c in table.schema.names]
+    columns = [f"{values.get(c, quoted(c))} AS {quoted(c)}" for c in table.schema.names]
     query = f"SELECT {', '.join(columns)} FROM {name}" + (f" WHERE {where}" if where else "")  # noqa: S608
     _written(table)(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
     return target.nothing()
 
 
-def assignments(words: Words, table: Table, names: set[str], stops: tuple[str, ...]) -> dict[str, str]:
+def assignments(words: Words, table: Table, columns: ColumnNames, alias: str, stop: str) -> dict[str, str]:
     """``a = 1, t.b = x + 1``: expressions by column."""
-    known = {name.lower(): name for name in table.schema.names}
     found: dict[str, str] = {}
     while True:
         parts = words.name()
-        if len(parts) > 1 and parts[0].lower() in {name.lower() for name in names}:
+        if len(parts) > 1 and folded(parts[0]) == folded(alias):
             parts = parts[1:]
-        column = known.get(parts[0].lower())
+        column = columns.find(parts[0])
         if column is None:
             raise InvalidArgument(f"{table.name} has no column '{'.'.join(parts)}'", context={"table": table.name})
         if len(parts) > 1:
@@ -101,7 +101,7 @@ def assignments(words: Words, table: Table, names: set[str], stops: tuple[str, .
         if column in found:
             raise InvalidArgument(f"SET gives '{column}' two values")
         words.expect("=")
-        found[column] = words.until(",", *stops)
+        found[column] = words.until(",", stop)
         if not words.take(","):
             return found
 
@@ -112,8 +112,7 @@ def check_updates(table: Table, columns: Any) -> None:
     Raises:
         InvalidArgument: A key column; or an engine that merges new values instead of replacing the old ones.
     """
-    keys = {name.lower() for name in table.primary_key}
-    if key := next((name for name in columns if name.lower() in keys), None):
+    if key := next((name for name in columns if name in table.primary_key), None):
         raise InvalidArgument(
             f"'{key}' is a column of the primary key of {table.name}, which does not change",
             hint="delete the rows and insert them with the new key",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
+from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.words import Words
@@ -66,7 +67,7 @@ def _details(table: Table) -> list[tuple[str, str, str | None]]:
 def _column(
     target: Target, table: str, column: str, types: dict[str, str], comments: dict[str, str | None]
 ) -> DataFrame:
-    name = next((known for known in types if known.lower() == column.lower()), None)
+    name = ColumnNames(types, exact=tells_case(target.spark)).find(column)
     if name is None:
         raise InvalidArgument(f"{table} has no column '{column}'", hint=f"columns: {', '.join(types)}")
     rows = [("col_name", name), ("data_type", types[name]), ("comment", comments.get(name) or "NULL")]

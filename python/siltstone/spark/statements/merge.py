@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
 from siltstone.procedures.naming import quoted
+from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.queries import run
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.change import assignments, check_updates
@@ -154,9 +155,10 @@ def read(target: Target, text: str) -> Merge:
     source_name = quoted(source_alias or "__siltstone_source")
     words.expect("ON")
     on = words.until("WHEN")
+    columns = ColumnNames(table.schema.names, exact=tells_case(target.spark))
     clauses = []
     while words.take("WHEN"):
-        clauses.append(_clause(words, table, alias))
+        clauses.append(_clause(words, table, columns, alias))
     words.end()
     if not clauses:
         raise words.unreadable("WHEN is expected")
@@ -171,7 +173,7 @@ def _alias(words: Words, stop: str) -> str | None:
     return None if words.follows(stop) else words.identifier()
 
 
-def _clause(words: Words, table: Table, alias: str) -> Clause:
+def _clause(words: Words, table: Table, columns: ColumnNames, alias: str) -> Clause:
     about = _NEW if words.take("NOT") else _MATCHED
     words.expect("MATCHED")
     if about == _NEW and words.take("BY"):
@@ -182,29 +184,28 @@ def _clause(words: Words, table: Table, alias: str) -> Clause:
         words.expect("INSERT")
         if words.take("*"):
             return Clause(about, condition, "+I", {_ALL: _ALL})
-        columns = words.names()
+        names = words.names()
         words.expect("VALUES")
         inside = Words(words.brackets(), _FORM)
         values = [inside.until(",")]
         while inside.take(","):
             values.append(inside.until(","))
         inside.end()
-        return Clause(about, condition, "+I", _inserted(table, columns, values))
+        return Clause(about, condition, "+I", _inserted(table, columns, names, values))
     if words.one_of("DELETE", "UPDATE") == "DELETE":
         return Clause(about, condition, "-D")
     words.expect("SET")
     if about == _MATCHED and words.take("*"):
         return Clause(about, condition, "+U", {_ALL: _ALL})
-    return Clause(about, condition, "+U", assignments(words, table, {alias}, ("WHEN",)))
+    return Clause(about, condition, "+U", assignments(words, table, columns, alias, "WHEN"))
 
 
-def _inserted(table: Table, columns: list[str], values: list[str]) -> dict[str, str]:
-    if len(columns) != len(values):
-        raise InvalidArgument(f"INSERT names {len(columns)} columns and has {len(values)} values")
-    known = {name.lower(): name for name in table.schema.names}
+def _inserted(table: Table, columns: ColumnNames, names: list[str], values: list[str]) -> dict[str, str]:
+    if len(names) != len(values):
+        raise InvalidArgument(f"INSERT names {len(names)} columns and has {len(values)} values")
     found: dict[str, str] = {}
-    for column, value in zip(columns, values, strict=True):
-        name = known.get(column.lower())
+    for column, value in zip(names, values, strict=True):
+        name = columns.find(column)
         if name is None or name in found:
             what = "has no column" if name is None else "gets twice the column"
             raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})

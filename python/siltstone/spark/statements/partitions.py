@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from siltstone import Table
 from siltstone.errors import InvalidArgument
+from siltstone.spark.column_names import ColumnNames
 from siltstone.spark.statements.words import Words
 
 
@@ -13,12 +14,12 @@ def partition_clause(table: Table, words: Words) -> dict[str, str | bool | None]
     Raises:
         InvalidArgument: A column that is no partition column, or one that stands twice.
     """
-    known = {name.lower(): name for name in table.partition_by}
+    known = ColumnNames(table.partition_by)
     found: dict[str, str | bool | None] = {}
     words.expect("(")
     while True:
         given = words.identifier()
-        name = known.get(given.lower())
+        name = known.find(given)
         if name is None or name in found:
             what = "stands twice in" if name in found else "is no partition column of"
             columns = ", ".join(table.partition_by) or "there are none"

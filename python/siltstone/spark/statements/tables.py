@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
+from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.creation import create
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.queries import parse, run, understood
@@ -53,8 +54,8 @@ def analyze_table(target: Target, text: str) -> DataFrame:
     if words.take("NOSCAN"):
         raise refused("ANALYZE TABLE with NOSCAN", "leave NOSCAN out, or read db.t$partitions")
     if words.take("FOR", "COLUMNS"):
-        known = {name.lower() for name in table.schema.names}
-        while (column := words.identifier()).lower() in known:
+        known = ColumnNames(table.schema.names, exact=tells_case(target.spark))
+        while known.find(column := words.identifier()) is not None:
             if not words.take(","):
                 break
         else:

@@ -1,0 +1,70 @@
+"""Frames of polars, lazy ones too, as data of pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from siltstone._arrow import of_pyarrow
+from siltstone.errors import InvalidArgument, SchemaMismatch
+
+
+def lazy_reader(frame: Any) -> Any:
+    """A lazy frame of polars, computed piece by piece."""
+    import polars as pl
+
+    from siltstone._pyarrow import pa
+
+    schema = frame.collect_schema()
+    first = polars_to_arrow(pl.DataFrame(schema=schema)).schema
+    pieces = frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
+
+    def batches() -> Iterator[Any]:
+        for piece in pieces:
+            yield from polars_to_arrow(piece).cast(first).to_batches()
+
+    return pa.RecordBatchReader.from_batches(first, batches())
+
+
+def polars_to_arrow(frame: Any) -> Any:
+    """By way of pyarrow: polars exports columns of its type Null in a form that others do not read."""
+    from siltstone._pyarrow import pa
+
+    for name, kind in frame.schema.items():
+        if has_objects(kind):
+            raise SchemaMismatch(
+                f"column '{name}' has the type Object of polars, which holds addresses and no values",
+                hint="give the column a type, for example with map_elements(..., return_dtype=...)",
+                context={"column": name, "got": str(kind)},
+            )
+    try:
+        return of_pyarrow(frame.to_arrow())
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        for name, kind in frame.schema.items():
+            _polars_column(name, kind, frame)
+        raise InvalidArgument(f"the frame cannot be read as Arrow data: {e}") from e
+
+
+def _polars_column(name: str, kind: Any, frame: Any) -> None:
+    """Refuses a column whose type pyarrow does not have."""
+    from siltstone._pyarrow import pa
+
+    try:
+        frame[name].to_arrow()
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {e}"
+        raise SchemaMismatch(message, context={"column": name, "got": str(kind)}) from e
+
+
+def has_objects(kind: Any) -> bool:
+    """Whether a type of polars is Object or has such a part."""
+    if str(kind) == "Object":
+        return True
+    inner = getattr(kind, "inner", None)
+    fields = getattr(kind, "fields", ())
+    return (inner is not None and has_objects(inner)) or any(has_objects(f.dtype) for f in fields)
+
+
+def is_of_python(kind: Any) -> bool:
+    """Whether values of a type of polars are objects of Python, or numbers that only Python has: none of them times."""
+    return has_objects(kind) or str(kind) in {"Int128", "UInt128"}
