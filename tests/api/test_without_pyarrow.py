@@ -143,3 +143,26 @@ def test_without_polars_relations_of_duckdb_are_left(run):
     """,
         before,
     )
+
+
+def test_relations_of_duckdb_are_looked_at_without_pyarrow(run):
+    """Infinite days, and types whose values Arrow does not have, were stored as other values."""
+    run("""
+    days = cat.create_table("db.days", {"d": dt.date, "l": "ARRAY<ROW<x TIMESTAMP(6)>>", "m": "MAP<STRING, DATE>"})
+    finite = "'2026-01-01'::DATE AS d, [{'x': TIMESTAMP '2026-01-01'}] AS l, MAP {'k': DATE '2026-01-01'} AS m"
+    for value in ("DATE '2026-01-01'", "TIMESTAMP '2026-01-01'"):
+        name = value.split()[0]
+        with pytest.raises(errors.SchemaMismatch, match="infinite day"):
+            days.append(duckdb.sql("SELECT " + finite.replace(value, f"'-infinity'::{name}")))
+    days.append(duckdb.sql("SELECT " + finite))
+    assert days.to_pylist() == [{"d": dt.date(2026, 1, 1), "l": [{"x": dt.datetime(2026, 1, 1)}],
+                                 "m": [("k", dt.date(2026, 1, 1))]}]
+    bits = cat.create_table("db.bits", {"b": bytes})
+    with pytest.raises(errors.SchemaMismatch, match="of DuckDB"):
+        bits.append(duckdb.sql("SELECT '101'::BIT AS b"))
+    fine = cat.create_table("db.fine", {"a": "TIMESTAMP(9)"})
+    fine.append({"a": pl.Series([1577836800000000001]).cast(pl.Datetime("ns"))})
+    assert fine.to_polars()["a"].to_physical().to_list() == [1577836800000000001]
+    with pytest.raises(errors.InvalidArgument, match="no list of values"):
+        fine.append({"a": "text"})
+    """)

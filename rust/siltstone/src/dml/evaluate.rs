@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::{and, and_not, is_not_null};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
-use arrow_schema::DataType as Arrow;
+use arrow_schema::{DataType as Arrow, Field as ArrowField};
 use arrow_select::{filter::filter_record_batch, interleave::interleave, nullif::nullif, zip::zip};
 
 use super::{
@@ -27,7 +27,8 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    types::{DataType, arrow_type},
+    types::{DataField, DataType, arrow_type, data_type_from_arrow},
+    write::convert_column,
 };
 
 /// The values of an expression that a column of this type gets, as far as it says what they are: a number may have another
@@ -139,11 +140,8 @@ fn case(
     let Some(target) = common_type(&parts, &values, wanted_number)? else {
         return Ok(new_null_array(&Arrow::Null, rows.num_rows()));
     };
-    let fitting = |(value, part): (&ArrayRef, &&Node)| match part {
-        Node::Literal(Literal::Null) => Ok(new_null_array(&target, value.len())),
-        part => choice(value, part, &target),
-    };
-    let mut values = values.iter().zip(&parts).map(fitting).collect::<Result<Vec<_>>>()?;
+    let fitting = values.iter().zip(&parts).map(|(value, part)| choice(value, part, &target));
+    let mut values = fitting.collect::<Result<Vec<_>>>()?;
     let none = values.len();
     values.push(new_null_array(&target, 1));
     let mut taken = vec![0_usize; values.len()];
@@ -157,12 +155,29 @@ fn case(
     computed(interleave(&values, &places))
 }
 
+/// A part as the type of the choice has it.
 fn choice(value: &ArrayRef, part: &Node, target: &Arrow) -> Result<ArrayRef> {
+    if matches!(part, Node::Literal(Literal::Null)) || value.data_type() == &Arrow::Null {
+        return Ok(new_null_array(target, value.len()));
+    }
     if *target == Arrow::Utf8 {
         return Ok(Arc::new(texts(value, Some(part))?));
     }
     let value = if is_computed(part) { assigned(value, target)? } else { ArrayRef::clone(value) };
-    as_type(&value, target)
+    if value.data_type() == target || (is_number(value.data_type()) && is_number(target)) {
+        return as_type(&value, target);
+    }
+    taken(&value, target)
+}
+
+/// Values of another type as a write takes them: no text is parsed, no number is a BOOLEAN, no moment a day.
+fn taken(value: &ArrayRef, target: &Arrow) -> Result<ArrayRef> {
+    let misfit = |e: Error| {
+        let text = format!("a choice of {target} does not take all values of {}", value.data_type());
+        Error::new(e.kind(), text).caused_by(e)
+    };
+    let wanted = data_type_from_arrow(&ArrowField::new("value", target.clone(), true)).map_err(misfit)?;
+    convert_column(value, &DataField::new(0, "value", wanted), 0).map_err(misfit)
 }
 
 /// NULL has the type of whatever is beside it.

@@ -2,10 +2,15 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, StringArray, builder::StringBuilder, cast::AsArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, StringArray, builder::StringBuilder, cast::AsArray};
 use arrow_schema::{DataType as Arrow, Field};
+use arrow_select::zip::zip;
 
-use super::{arithmetic::converted, invalid, node::Node};
+use super::{
+    arithmetic::{computed, converted},
+    invalid,
+    node::Node,
+};
 use crate::{
     cast::cast_array,
     error::{Error, ErrorKind, Result},
@@ -31,7 +36,31 @@ pub(super) fn texts(array: &ArrayRef, node: Option<&Node>) -> Result<StringArray
         }
         _ => cast_array(array, &t, &string())?,
     };
-    Ok(texts.as_string::<i32>().clone())
+    let texts = texts.as_string::<i32>().clone();
+    if digits_are_few(&t.kind) { with_all_digits(texts, array) } else { Ok(texts) }
+}
+
+/// Whether values in memory may have more digits than their type: files of others have such times.
+fn digits_are_few(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Time(..=2) | TypeKind::Timestamp(..=8) | TypeKind::LocalZonedTimestamp(..=8))
+}
+
+/// The texts with the digits of their column, but all digits of a value that has more: a new value would be another one.
+fn with_all_digits(texts: StringArray, array: &ArrayRef) -> Result<StringArray> {
+    let full = cast_array(array, &value_type(array, None)?, &string())?;
+    let full = full.as_string::<i32>();
+    let is_whole = |(short, full): (Option<&str>, Option<&str>)| match (short, full) {
+        (Some(short), Some(full)) => {
+            full.strip_prefix(short).is_some_and(|rest| rest.bytes().all(|b| matches!(b, b'.' | b'0')))
+        }
+        _ => true,
+    };
+    let whole: Vec<bool> = texts.iter().zip(full).map(is_whole).collect();
+    if whole.iter().all(|is_whole| *is_whole) {
+        return Ok(texts);
+    }
+    let chosen = computed(zip(&BooleanArray::from(whole), &texts, full))?;
+    Ok(chosen.as_string::<i32>().clone())
 }
 
 /// # Errors
@@ -126,10 +155,10 @@ mod tests {
     fn new_value(t: &str, value: &str, expression: &str) -> Result<Vec<Option<String>>> {
         let t = parse_type(t).unwrap();
         let array = array_from_datums(&[datum_from_text(value, &t).unwrap()], &t).unwrap();
-        computed(t, array, expression)
+        assigned(t, array, expression)
     }
 
-    fn computed(t: DataType, array: ArrayRef, expression: &str) -> Result<Vec<Option<String>>> {
+    fn assigned(t: DataType, array: ArrayRef, expression: &str) -> Result<Vec<Option<String>>> {
         let fields = [DataField::new(0, "s", string()), DataField::new(1, "v", t)];
         let none = arrow_array::new_null_array(&Arrow::Utf8, array.len());
         let rows = RecordBatch::try_from_iter([("s", none), ("v", array)]).unwrap();
@@ -165,11 +194,48 @@ mod tests {
         }
     }
 
+    /// `TIME || ''` of a file's 05:06:07.123 was once 05:06:07.
+    #[test]
+    fn the_text_of_a_value_with_more_digits_than_its_type_has_them_all() {
+        let times: ArrayRef = Arc::new(Time32MillisecondArray::from(vec![Some(18_367_123), None, Some(18_367_000)]));
+        for expression in ["v || ''", "coalesce(s, v)", "upper(v)"] {
+            let texts = assigned(parse_type("TIME(0)").unwrap(), Arc::clone(&times), expression).unwrap();
+            assert_eq!(texts, [Some("05:06:07.123".to_owned()), None, Some("05:06:07".to_owned())], "{expression}");
+        }
+    }
+
+    /// `COALESCE(i, s)` once parsed the text, where `i := s` is refused.
+    #[test]
+    fn a_choice_takes_values_of_other_types_as_a_write_takes_them() {
+        for (first, other, value, is_taken) in [
+            ("INT", "STRING", "12", false),
+            ("DOUBLE", "STRING", "12", false),
+            ("BOOLEAN", "STRING", "true", false),
+            ("BOOLEAN", "INT", "1", false),
+            ("INT", "BOOLEAN", "true", false),
+            ("DATE", "TIMESTAMP(6)", "2024-01-01 00:00:00", false),
+            ("ARRAY<INT>", "INT", "1", false),
+            ("INT", "BIGINT", "12", true),
+            ("TIMESTAMP(3)", "TIMESTAMP(6)", "2024-01-01 00:00:00.5", true),
+        ] {
+            let (first, other) = (parse_type(first).unwrap(), parse_type(other).unwrap());
+            let value = array_from_datums(&[datum_from_text(value, &other).unwrap()], &other).unwrap();
+            let none = arrow_array::new_null_array(&arrow_type(&first).unwrap(), 1);
+            let rows = RecordBatch::try_from_iter([("a", none), ("b", value)]).unwrap();
+            let fields = [DataField::new(0, "a", first.clone()), DataField::new(1, "b", other.clone())];
+            for expression in ["coalesce(a, b)", "case when a is not null then a else b end", "coalesce(null, a, b)"] {
+                let made = Assignment::parse(&fields, "a", expression).and_then(|a| a.value(&rows, 0));
+                let is_value = made.as_ref().is_ok_and(|made| made.null_count() == 0);
+                assert_eq!(is_value, is_taken, "{first}, {other}, {expression}: {made:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_null_has_no_text() {
         let nulls: ArrayRef = Arc::new(Float64Array::from(vec![None, Some(0.5)]));
         let double = parse_type("DOUBLE").unwrap();
-        assert_eq!(computed(double, nulls, "v || ''").unwrap(), [None, Some("0.5".to_owned())]);
+        assert_eq!(assigned(double, nulls, "v || ''").unwrap(), [None, Some("0.5".to_owned())]);
     }
 
     #[test]
@@ -178,7 +244,7 @@ mod tests {
             let t = parse_type(t).unwrap();
             let array = arrow_array::new_null_array(&arrow_type(&t).unwrap(), 1);
             for expression in ["v || ''", "'' || v", "upper(v)", "lower(v)", "coalesce(s, v)"] {
-                let error = computed(t.clone(), Arc::clone(&array), expression).unwrap_err();
+                let error = assigned(t.clone(), Arc::clone(&array), expression).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{t} {expression}");
             }
         }

@@ -112,11 +112,27 @@ fn check(schema: &TableSchema) -> Result<()> {
     if let Some(id) = ids.last().filter(|id| special::is_system_id(**id)) {
         return Err(wrong(format!("the field id {id} is one of those that Paimon gives to columns of its own")));
     }
+    if let Some(field) = schema.fields.iter().find(|field| has_own_name(schema, &field.name)) {
+        let text = format!("the column '{}' has a name that Paimon gives to columns of its own", field.name);
+        return Err(wrong(text).with("column", &field.name));
+    }
     let mut names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
         Some([name, _]) => Err(wrong(format!("the column '{name}' occurs twice"))),
         _ => Ok(()),
+    }
+}
+
+/// Whether files and rows of the table have a column of this name that nobody gave it: its values would take the place of the
+/// user's. No version of Java has made such a table, with a key or without; it has refused `_ROW_ID` only since rows have ids.
+fn has_own_name(schema: &TableSchema, name: &str) -> bool {
+    let has_row_ids =
+        || schema.options.get("row-tracking.enabled").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+    match name {
+        special::SEQUENCE_NUMBER | special::VALUE_KIND => true,
+        special::ROW_ID => has_row_ids(),
+        other => other.starts_with(special::KEY_PREFIX),
     }
 }
 
@@ -262,6 +278,30 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::CorruptFile, "{id}");
             assert!(error.to_string().contains(&id.to_string()), "{error}");
         }
+    }
+
+    /// Such a column was taken, and read as Paimon's own: a row kind, a sequence number, a key.
+    #[test]
+    fn names_of_system_columns_are_no_names_of_columns() {
+        let with_name = |name: &str, keys: &Value, options: Value| {
+            let mut value = example();
+            value["fields"] =
+                json!([{"id": 0, "name": "k", "type": "INT NOT NULL"}, {"id": 1, "name": name, "type": "INT"}]);
+            (value["primaryKeys"], value["options"]) = (keys.clone(), options);
+            parse(&value)
+        };
+        for keys in [json!(["k"]), json!([])] {
+            for name in [special::SEQUENCE_NUMBER, special::VALUE_KIND, "_KEY_k", "_KEY_x"] {
+                let error = with_name(name, &keys, json!({})).unwrap_err();
+                assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::CorruptFile, Some(name)));
+            }
+            // names that older versions of Java took
+            for name in [special::ROW_ID, "_LEVEL", "rowkind", "_KEY", "_value_kind"] {
+                with_name(name, &keys, json!({})).unwrap();
+            }
+        }
+        let tracked = with_name(special::ROW_ID, &json!([]), json!({"row-tracking.enabled": "true"}));
+        assert_eq!(tracked.unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use arrow_array::{Array, ArrayRef, BinaryArray, StructArray, cast::AsArray};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
 use super::{
-    binaries::{Binaries, fields, misshapen},
+    binaries::{BINARIES, Binaries, fields, misshapen},
+    collected::Collected,
     decode::corrupt,
     shredded::unshredded,
     text::print,
@@ -32,12 +33,15 @@ fn filled(binaries: &BinaryArray, row: &StructArray) -> Result<ArrayRef> {
     if binaries.null_count() == 0 {
         return Ok(Arc::new(binaries.clone()));
     }
-    let filled = (0..binaries.len()).map(|at| match (binaries.is_null(at), row.is_null(at)) {
-        (false, _) => Ok(binaries.value(at)),
-        (true, true) => Ok(&[][..]),
-        (true, false) => Err(corrupt("a VARIANT lacks its value or its metadata")),
-    });
-    Ok(Arc::new(BinaryArray::from_iter_values(filled.collect::<Result<Vec<_>>>()?)))
+    let mut filled = Collected::new(BINARIES, binaries.len())?;
+    for at in 0..binaries.len() {
+        match (binaries.is_null(at), row.is_null(at)) {
+            (false, _) => filled.add(binaries.value(at))?,
+            (true, true) => filled.add(&[])?,
+            (true, false) => return Err(corrupt("a VARIANT lacks its value or its metadata")),
+        }
+    }
+    Ok(Arc::new(filled.binaries()?))
 }
 
 /// Binaries that a caller gives, each of which is a value; an error tells the row.

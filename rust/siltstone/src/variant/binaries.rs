@@ -1,13 +1,19 @@
 //! The two binaries of values in memory.
 
-use arrow_array::{Array, BinaryArray, StructArray, cast::AsArray};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, StructArray, cast::AsArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as Arrow, Fields};
 
-use super::decode::corrupt;
+use super::{collected::Collected, decode::corrupt};
 use crate::{
     error::{Error, ErrorKind, Result},
     types::variant_type,
 };
+
+/// What their memory is asked for, in words.
+pub(super) const BINARIES: &str = "the binaries of a VARIANT column";
 
 /// The columns of stored values.
 pub(super) struct Binaries<'a> {
@@ -44,4 +50,10 @@ pub(super) fn fields() -> Result<Fields> {
         Arrow::Struct(fields) => Ok(fields),
         _ => Err(Error::new(ErrorKind::Internal, "a VARIANT has two fields")),
     }
+}
+
+/// The column of two binaries.
+pub(super) fn made(values: Collected, metadata: Collected, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let columns: Vec<ArrayRef> = vec![Arc::new(values.binaries()?), Arc::new(metadata.binaries()?)];
+    Ok(Arc::new(StructArray::try_new(fields()?, columns, nulls.cloned())?))
 }

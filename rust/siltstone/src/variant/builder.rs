@@ -11,9 +11,13 @@ use std::collections::HashMap;
 
 use super::{
     DEEPEST, LONGEST,
+    binaries::BINARIES,
     decode::{Names, bytes, corrupt, text, unsigned},
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits::{self, Taken},
+};
 
 /// Texts of so many bytes or fewer have their length in their first byte.
 const SHORT_TEXT: usize = 63;
@@ -24,6 +28,8 @@ pub(super) struct Builder {
     value: Vec<u8>,
     ids: HashMap<Box<str>, usize>,
     names: Vec<Box<str>>,
+    /// Memory of the names.
+    named: Taken,
 }
 
 /// A field of an object, or an element of an array (without a name): where it begins, from the first one's beginning on.
@@ -38,6 +44,7 @@ impl Builder {
     pub(super) fn finish(&mut self) -> Result<(Vec<u8>, Vec<u8>)> {
         let bytes: usize = self.names.iter().map(|name| name.len()).sum();
         let width = width(bytes.max(self.names.len()));
+        check_size(bytes)?;
         let mut metadata = vec![byte(1 | (width - 1) << 6)?];
         number(&mut metadata, self.names.len(), width)?;
         let mut end = 0;
@@ -47,10 +54,10 @@ impl Builder {
             number(&mut metadata, end, width)?;
         }
         self.names.iter().for_each(|name| metadata.extend_from_slice(name.as_bytes()));
-        check_size(metadata.len())?;
         let value = std::mem::take(&mut self.value);
         self.ids.clear();
         self.names.clear();
+        self.named = Taken::default();
         Ok((value, metadata))
     }
 
@@ -59,22 +66,37 @@ impl Builder {
         self.value.len()
     }
 
-    /// The field of an object that began at `start`; its value comes next.
-    pub(super) fn field(&mut self, name: &str, start: usize) -> Member {
+    /// Adds a field of an object that began at `start`; its value comes next.
+    pub(super) fn field(&mut self, name: &str, start: usize, fields: &mut Vec<Member>) -> Result<()> {
         let id = if let Some(id) = self.ids.get(name) {
             *id
         } else {
             let id = self.names.len();
+            // a copy for each of the two, and that of the dictionary
+            self.named.more(name.len().saturating_mul(3), BINARIES)?;
             self.names.push(name.into());
             self.ids.insert(name.into(), id);
             id
         };
-        Member { id, offset: self.value.len() - start }
+        self.member(id, start, fields)
     }
 
-    /// The element of an array that began at `start`; its value comes next.
-    pub(super) fn element(&self, start: usize) -> Member {
-        Member { id: 0, offset: self.value.len() - start }
+    /// Adds an element of an array that began at `start`; its value comes next.
+    pub(super) fn element(&self, start: usize, elements: &mut Vec<Member>) -> Result<()> {
+        self.member(0, start, elements)
+    }
+
+    fn member(&self, id: usize, start: usize, members: &mut Vec<Member>) -> Result<()> {
+        limits::grow(members, 1, BINARIES)?;
+        members.push(Member { id, offset: self.value.len() - start });
+        Ok(())
+    }
+
+    /// Adds bytes of a value.
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        limits::grow(&mut self.value, bytes.len(), BINARIES)?;
+        self.value.extend_from_slice(bytes);
+        check_size(self.value.len())
     }
 
     /// A value without content: `null`, `true`, `false`.
@@ -83,9 +105,8 @@ impl Builder {
     }
 
     pub(super) fn primitive(&mut self, kind: u8, content: &[u8]) -> Result<()> {
-        self.value.push(kind << 2);
-        self.value.extend_from_slice(content);
-        check_size(self.value.len())
+        self.add(&[kind << 2])?;
+        self.add(content)
     }
 
     /// In the fewest bytes.
@@ -117,17 +138,15 @@ impl Builder {
         if text.len() > SHORT_TEXT {
             return self.long(16, text.as_bytes());
         }
-        self.value.push(byte(text.len() << 2 | 1)?);
-        self.value.extend_from_slice(text.as_bytes());
-        check_size(self.value.len())
+        self.add(&[byte(text.len() << 2 | 1)?])?;
+        self.add(text.as_bytes())
     }
 
     /// A text or bytes with their length before them.
     pub(super) fn long(&mut self, kind: u8, content: &[u8]) -> Result<()> {
-        self.value.push(kind << 2);
+        self.add(&[kind << 2])?;
         number(&mut self.value, content.len(), 4)?;
-        self.value.extend_from_slice(content);
-        check_size(self.value.len())
+        self.add(content)
     }
 
     /// Puts the head of an object before its fields, which were added since `start`.
@@ -149,6 +168,7 @@ impl Builder {
         let is_large = fields.len() > 0xff;
         let mut head = vec![byte(2 | (usize::from(is_large) << 4 | (of_id - 1) << 2 | (of_offset - 1)) << 2)?];
         number(&mut head, fields.len(), if is_large { 4 } else { 1 })?;
+        limits::grow(&mut head, fields.len() * of_id, BINARIES)?;
         for field in &*fields {
             number(&mut head, field.id, of_id)?;
         }
@@ -165,10 +185,12 @@ impl Builder {
     }
 
     fn put_before(&mut self, start: usize, mut head: Vec<u8>, members: &[Member], of_offset: usize) -> Result<()> {
+        limits::grow(&mut head, (members.len() + 1) * of_offset, BINARIES)?;
         for member in members {
             number(&mut head, member.offset, of_offset)?;
         }
         number(&mut head, self.value.len() - start, of_offset)?;
+        limits::grow(&mut self.value, head.len(), BINARIES)?;
         self.value.splice(start..start, head);
         check_size(self.value.len())
     }
@@ -181,8 +203,7 @@ impl Builder {
         match kind {
             0 | 1 => {
                 let length = scalar_length(value, kind, info)?;
-                self.value.extend_from_slice(bytes(value, 0, length)?);
-                check_size(self.value.len())
+                self.add(bytes(value, 0, length)?)
             }
             _ if depth >= DEEPEST => Err(too_deep()),
             2 => {
@@ -197,7 +218,7 @@ impl Builder {
                 let start = self.position();
                 let mut elements = Vec::new();
                 for i in 0..count {
-                    elements.push(self.element(start));
+                    self.element(start, &mut elements)?;
                     self.copy(member(value, 1 + of_count, of_offset, count, i)?, names, depth + 1, left)?;
                 }
                 self.finish_array(start, &elements)
@@ -224,7 +245,7 @@ impl Builder {
         let (count, ids) = (counted(value, of_count, of_id + of_offset)?, 1 + of_count);
         for i in 0..count {
             let name = names.get(unsigned(value, ids + i * of_id, of_id)?)?;
-            fields.push(self.field(name, start));
+            self.field(name, start, fields)?;
             self.copy(member(value, ids + count * of_id, of_offset, count, i)?, names, depth + 1, left)?;
         }
         Ok(())

@@ -6,15 +6,14 @@
 //!
 //! Source: `GenericVariantBuilder.buildJson`.
 
-use std::sync::Arc;
-
 use arrow_array::Array as _;
-use arrow_array::{ArrayRef, StringArray, StructArray, builder::BinaryBuilder};
+use arrow_array::{ArrayRef, StringArray};
 
 use super::{
     DEEPEST,
-    binaries::fields,
+    binaries::{BINARIES, made},
     builder::{Builder, Member, too_deep},
+    collected::Collected,
 };
 use crate::{
     cancel,
@@ -26,19 +25,17 @@ const DIGITS: usize = 38;
 
 /// The value of each text; an error tells the row.
 pub(crate) fn from_json_texts(texts: &StringArray) -> std::result::Result<ArrayRef, (usize, Error)> {
-    let (mut values, mut metadata) = (BinaryBuilder::new(), BinaryBuilder::new());
+    let collected = || Collected::new(BINARIES, texts.len()).map_err(|e| (0, e));
+    let (mut values, mut metadata) = (collected()?, collected()?);
     let mut builder = Builder::default();
     for (at, text) in texts.iter().enumerate() {
         let (value, names) = match text {
             Some(text) => parsed(text, at, &mut builder).map_err(|e| (at, e))?,
             None => (Vec::new(), Vec::new()),
         };
-        values.append_value(value);
-        metadata.append_value(names);
+        values.add(&value).and_then(|()| metadata.add(&names)).map_err(|e| (at, e))?;
     }
-    let columns: Vec<ArrayRef> = vec![Arc::new(values.finish()), Arc::new(metadata.finish())];
-    let made = fields().and_then(|fields| Ok(StructArray::try_new(fields, columns, texts.nulls().cloned())?));
-    made.map(|made| Arc::new(made) as ArrayRef).map_err(|e| (0, e))
+    made(values, metadata, texts.nulls()).map_err(|e| (0, e))
 }
 
 fn parsed(text: &str, at: usize, builder: &mut Builder) -> Result<(Vec<u8>, Vec<u8>)> {
@@ -127,8 +124,7 @@ impl Json<'_> {
                 if !self.takes(":") {
                     return Err(self.unexpected("':'"));
                 }
-                let field = self.builder.field(&name, start);
-                fields.push(field);
+                self.builder.field(&name, start, &mut fields)?;
                 self.value(depth + 1)?;
                 if self.ends("}", "',' or '}'")? {
                     break;
@@ -146,7 +142,7 @@ impl Json<'_> {
         if !self.takes("]") {
             loop {
                 cancel_now_and_then(elements.len())?;
-                elements.push(self.builder.element(start));
+                self.builder.element(start, &mut elements)?;
                 self.value(depth + 1)?;
                 if self.ends("]", "',' or ']'")? {
                     break;

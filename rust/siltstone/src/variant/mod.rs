@@ -13,6 +13,7 @@
 mod arrays;
 mod binaries;
 mod builder;
+mod collected;
 mod decode;
 mod json;
 mod shown;

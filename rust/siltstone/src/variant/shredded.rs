@@ -8,11 +8,8 @@
 //!
 //! Source: the shredding of the Variant encoding of the Parquet format; `ShreddingUtils.rebuild`.
 
-use std::sync::Arc;
-
 use arrow_array::{
     Array, ArrayRef, BinaryArray, StructArray,
-    builder::BinaryBuilder,
     cast::AsArray,
     types::{
         Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -23,28 +20,30 @@ use arrow_schema::{DataType as Arrow, TimeUnit};
 
 use super::{
     DEEPEST,
-    binaries::fields,
+    binaries::{BINARIES, made},
     builder::{Builder, too_deep},
+    collected::Collected,
     decode::{Names, corrupt},
 };
 use crate::{
     cancel,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
 };
 
 /// The values of such columns as their two binaries.
 pub(super) fn unshredded(row: &StructArray) -> Result<ArrayRef> {
     let metadata = row.column_by_name("metadata").and_then(|c| c.as_binary_opt::<i32>());
     let metadata = metadata.ok_or_else(|| corrupt("a shredded VARIANT has no column 'metadata'"))?;
-    let (mut values, mut dictionaries) = (BinaryBuilder::new(), BinaryBuilder::new());
+    let collected = || Collected::new(BINARIES, row.len());
+    let (mut values, mut dictionaries) = (collected()?, collected()?);
     let mut builder = Builder::default();
     for at in 0..row.len() {
         if at % 1024 == 0 {
             cancel::check()?;
         }
         if row.is_null(at) {
-            values.append_value([]);
-            dictionaries.append_value([]);
+            values.add(&[])?;
+            dictionaries.add(&[])?;
             continue;
         }
         if metadata.is_null(at) {
@@ -55,11 +54,10 @@ pub(super) fn unshredded(row: &StructArray) -> Result<ArrayRef> {
             builder.bare(0)?;
         }
         let (value, dictionary) = builder.finish()?;
-        values.append_value(value);
-        dictionaries.append_value(dictionary);
+        values.add(&value)?;
+        dictionaries.add(&dictionary)?;
     }
-    let columns: Vec<ArrayRef> = vec![Arc::new(values.finish()), Arc::new(dictionaries.finish())];
-    Ok(Arc::new(StructArray::try_new(fields()?, columns, row.nulls().cloned())?))
+    made(values, dictionaries, row.nulls())
 }
 
 /// Adds the value of a group; `false`: it has none.
@@ -104,14 +102,18 @@ fn object(
         let is_there =
             ["value", "typed_value"].iter().any(|n| column.column_by_name(n).is_some_and(|c| c.is_valid(at)));
         if column.is_valid(at) && is_there {
-            fields.push(builder.field(name, start));
+            builder.field(name, start, &mut fields)?;
             rebuild(column, at, names, builder, depth + 1)?;
         }
     }
     if let Some(rest) = rest {
         builder.copy_fields(rest, names, depth, &mut rest.len(), (start, &mut fields))?;
     }
-    builder.finish_object(start, &mut fields)
+    // in a file a field that is there twice is damage
+    builder.finish_object(start, &mut fields).map_err(|e| match e.kind() {
+        ErrorKind::InvalidArgument => corrupt(e.message()),
+        _ => e,
+    })
 }
 
 fn array(elements: &ArrayRef, names: &Names<'_>, builder: &mut Builder, depth: usize) -> Result<()> {
@@ -121,7 +123,7 @@ fn array(elements: &ArrayRef, names: &Names<'_>, builder: &mut Builder, depth: u
         if at % 1024 == 1023 {
             cancel::check()?;
         }
-        members.push(builder.element(start));
+        builder.element(start, &mut members)?;
         if !rebuild(groups, at, names, builder, depth + 1)? {
             builder.bare(0)?;
         }
@@ -163,6 +165,8 @@ fn scalar(column: &ArrayRef, at: usize, builder: &mut Builder) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow_array::{Int32Array, StringArray};
     use arrow_schema::{Field, Fields};
 

@@ -4,45 +4,45 @@
 
 use std::{fmt::Write, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, StructArray, builder::StringBuilder};
+use arrow_array::{Array, ArrayRef, StructArray};
 use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::{
     DEEPEST, LONGEST,
     binaries::Binaries,
+    collected::Collected,
     decode::{Names, bytes, corrupt, fixed, signed, text, unsigned},
 };
 use crate::{
     cancel,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
+    limits,
     row::{civil_from_days, decimal_text, double_text, float_text},
 };
 
-/// The most bytes of the texts of one array.
-const MOST: usize = 1 << 30;
+/// What needs the memory.
+const TEXTS: &str = "texts of a VARIANT column";
+/// Bytes of the longest text of a number, time or UUID, with the signs around it.
+const LONGEST_SCALAR: usize = 512;
 const MICROS_OF_DAY: i64 = 86_400_000_000;
 
 /// The JSON text of each value. Null where the value is null; JSON's own null is the text `null`.
 pub(super) fn json_texts(values: &StructArray) -> Result<ArrayRef> {
     let stored = Binaries::of(values)?;
-    let (mut texts, mut text) = (StringBuilder::new(), String::new());
+    let (mut texts, mut text) = (Collected::new(TEXTS, values.len())?, String::new());
     for at in 0..values.len() {
         if at % 1024 == 0 {
             cancel::check()?;
         }
         let Some((value, metadata)) = stored.get(at)? else {
-            texts.append_null();
+            texts.add(&[])?;
             continue;
         };
         text.clear();
         print(value, metadata, &mut text)?;
-        if texts.values_slice().len().saturating_add(text.len()) > MOST {
-            let error = Error::unsupported("more than 1 GiB of texts of a VARIANT column in one batch");
-            return Err(error.hint("give a smaller batch_size"));
-        }
-        texts.append_value(&text);
+        texts.add(text.as_bytes())?;
     }
-    Ok(Arc::new(texts.finish()))
+    Ok(Arc::new(texts.texts(values.nulls().cloned())?))
 }
 
 /// Appends the JSON text of one value.
@@ -78,7 +78,7 @@ impl Printer<'_> {
         if self.text.len() > LONGEST {
             return Err(Error::unsupported("a VARIANT whose text is longer than 128 MiB"));
         }
-        Ok(())
+        room(self.text, LONGEST_SCALAR)
     }
 
     fn object(&mut self, value: &[u8], info: usize, depth: usize) -> Result<()> {
@@ -94,7 +94,7 @@ impl Printer<'_> {
                 self.text.push(',');
             }
             let name = self.names.get(unsigned(value, ids + i * of_id, of_id)?)?;
-            escape(self.text, name);
+            self.escaped(name)?;
             self.text.push(':');
             self.member(value, (offsets, of_offset, count), i, depth)?;
         }
@@ -204,13 +204,21 @@ impl Printer<'_> {
             return self.quoted(content);
         }
         self.spend(length)?;
-        self.add(format_args!("\"{}\"", BASE64_STANDARD.encode(content)));
+        room(self.text, (length / 3).saturating_mul(4))?;
+        self.text.push('"');
+        BASE64_STANDARD.encode_string(content, self.text);
+        self.text.push('"');
         Ok(())
     }
 
     fn quoted(&mut self, content: &[u8]) -> Result<()> {
         self.spend(content.len())?;
-        escape(self.text, text(content)?);
+        self.escaped(text(content)?)
+    }
+
+    fn escaped(&mut self, content: &str) -> Result<()> {
+        room(self.text, escaped_length(content).saturating_add(LONGEST_SCALAR))?;
+        escape(self.text, content);
         Ok(())
     }
 }
@@ -234,6 +242,29 @@ fn moment(micros: i64) -> String {
     let (seconds, fraction) = (rest / 1_000_000, rest % 1_000_000);
     let clock = format!("{} {:02}:{:02}:{:02}", date(day), seconds / 3600, seconds / 60 % 60, seconds % 60);
     if fraction == 0 { clock } else { format!("{clock}.{}", format!("{fraction:06}").trim_end_matches('0')) }
+}
+
+/// Room for so many more bytes of a text, or an error.
+fn room(text: &mut String, more: usize) -> Result<()> {
+    if text.capacity() - text.len() >= more {
+        return Ok(());
+    }
+    limits::ask(text.len().saturating_add(more).saturating_mul(2), TEXTS)?;
+    let refused =
+        |e| Error::new(ErrorKind::MemoryLimitExceeded, format!("{TEXTS} do not fit into memory")).caused_by(e);
+    text.try_reserve(more).map_err(refused)
+}
+
+/// No escape is longer; long texts are counted.
+fn escaped_length(content: &str) -> usize {
+    const LONGEST_ESCAPE: usize = 6;
+    if content.len() < 1 << 16 {
+        return content.len() * LONGEST_ESCAPE;
+    }
+    content
+        .chars()
+        .map(|c| if c < ' ' { LONGEST_ESCAPE } else { c.len_utf8() + usize::from(matches!(c, '"' | '\\')) })
+        .sum()
 }
 
 /// In double quotes, with the escapes of Java's JSON library.
@@ -260,7 +291,6 @@ fn escape(text: &mut String, content: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     /// A dictionary of the names `a` and `b`.
     const NAMES: &[u8] = &[0x01, 2, 0, 1, 2, b'a', b'b'];

@@ -36,6 +36,7 @@ use siltstone::{
 use crate::{crash::UNCOMPRESSED, folder::Folder};
 
 mod after_records;
+mod batch_tag;
 mod beginning;
 mod changelogs;
 mod crash_points;

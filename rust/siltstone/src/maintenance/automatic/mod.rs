@@ -21,9 +21,9 @@ use super::{
     tag,
 };
 use crate::{
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     io::TableContext,
-    options::{CoreOptions, ExpireMode},
+    options::{CoreOptions, ExpireMode, TagCreation},
 };
 
 /// When the partitions of a table were last looked at by this process, by location and branch.
@@ -31,6 +31,8 @@ static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None
 
 /// For how long a handle on a store takes it that no tag has a time, when it has found none.
 const TAGS_KNOWN_MILLIS: i64 = 10_000;
+
+const TAGS: &str = "the automatic creation of tags";
 
 /// What was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,21 +62,26 @@ pub fn after_commit(ctx: &TableContext, committed: Committed) -> Vec<String> {
 }
 
 fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
-    // a commit does not wait for upkeep that runs already: what is due now is due after the next commit, too
+    let mut notes = Vec::new();
+    let of_batch = ctx.options.tag_automatic_creation == TagCreation::Batch;
+    // the tag of a batch waits for other upkeep: where no commit follows, it would name an older version for good
+    if of_batch && let Err(error) = tag::create_automatic(ctx) {
+        notes.push(failed(ctx, TAGS, &error));
+    }
+    // all else does not wait for upkeep that runs already: what is due now is due after the next commit, too
     let options = Arc::new(CoreOptions { upkeep_lock_timeout: Duration::ZERO, ..(*ctx.options).clone() });
     let ctx = &TableContext { options, ..ctx.clone() };
     let now = committed.now;
-    let mut notes = Vec::new();
-    let mut note = |what: &str, done: Result<()>| {
-        if let Err(error) = done {
-            if error.kind() == ErrorKind::UpkeepRunning {
-                return tracing::debug!(%error, table = ctx.name, "{what} is left to the next commit");
-            }
-            tracing::warn!(%error, table = ctx.name, "{what} after a commit failed");
-            notes.push(format!("the commit is done, {what} failed: {error}"));
+    let mut note = |what: &str, done: Result<()>| match done {
+        Err(error) if error.kind() == ErrorKind::UpkeepRunning => {
+            tracing::debug!(%error, table = ctx.name, "{what} is left to the next commit");
         }
+        Err(error) => notes.push(failed(ctx, what, &error)),
+        Ok(()) => {}
     };
-    note("the automatic creation of tags", tag::create_automatic(ctx).map(drop));
+    if !of_batch {
+        note(TAGS, tag::create_automatic(ctx).map(drop));
+    }
     let Some(newest) = committed.snapshot else { return notes };
     if ctx.options.tag_time_expire_enabled {
         note("the expiry of tags", tags(ctx, now));
@@ -86,6 +93,12 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     note("the expiry of consumers", consumers(ctx, now));
     note("the expiry of snapshots", snapshots(ctx, now, is_newest.then_some(newest)));
     notes
+}
+
+/// A note of what could not be done after a commit.
+fn failed(ctx: &TableContext, what: &str, error: &Error) -> String {
+    tracing::warn!(%error, table = ctx.name, "{what} after a commit failed");
+    format!("the commit is done, {what} failed: {error}")
 }
 
 /// Tags whose time is over. On a store, where it costs a request, a handle that has found none with a time looks again after a while.

@@ -8,7 +8,7 @@ use super::{
     delete::delete_chosen,
 };
 use crate::{
-    cleanup::{Report, settled_lock},
+    cleanup::{Report, settled_lock, with_effect},
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{TagCreation, Zone},
@@ -93,42 +93,81 @@ fn keep_newest(ctx: &TableContext, tags: &TagManager, is_auto: &dyn Fn(&str) -> 
     })
 }
 
-/// `batch-write-2024-05-01` on the latest snapshot, in the place of an older tag of that name.
+/// How often others commit while the tag is being moved; the last ones then move it themselves.
+const ROUNDS: usize = 10;
+
+/// A tag of the newest version. A commit that came while it was moved has met the lock, and may not have waited for it: so what is
+/// newest is asked again afterwards.
 fn batch(ctx: &TableContext) -> Result<Report> {
-    let tags = ctx.tags();
+    let (mut report, mut made) = (Report::default(), Vec::new());
+    let mut before: Option<String> = None;
+    for _ in 0..ROUNDS {
+        let moved = with_effect(move_to_newest(ctx), || Ok(before.clone()))?;
+        let Some(Moved { name, version, done, released }) = moved else { break };
+        let newest = with_effect(ctx.snapshots().latest(), || Ok(Some(done.clone())))?;
+        report.extend(released);
+        if made.last() != Some(&name) {
+            made.push(name);
+        }
+        if newest.is_none_or(|newest| newest.is_same_version(&version)) {
+            break;
+        }
+        before = Some(done);
+    }
+    if !made.is_empty() {
+        report.extend(keep_newest(ctx, &ctx.tags(), &|_| true)?);
+    }
+    Ok(report.with("created", json!(made)))
+}
+
+/// A tag that names the newest version now.
+struct Moved {
+    name: String,
+    version: Snapshot,
+    /// What was done, in words.
+    done: String,
+    /// Files that only the version before needed.
+    released: Report,
+}
+
+/// Lets `batch-write-2024-05-01` name the newest version, in the place of an older one. Which is the newest is read with the lock:
+/// what was read before may be older than what another commit's tag names. `None`: there is no version, or a tag of a newer one.
+fn move_to_newest(ctx: &TableContext) -> Result<Option<Moved>> {
+    let lock = settled_lock(ctx)?;
     let snapshots = ctx.snapshots();
-    let Some(latest) = snapshots.latest()? else {
-        return Ok(Report::default().with("created", json!([])));
+    let Some(newest) = snapshots.latest()? else { return Ok(None) };
+    let name = batch_name(ctx, &newest)?;
+    let old = match ctx.tags().get(&name) {
+        // another program was faster
+        Ok(tagged) if tagged.id > newest.id && snapshots.has_version(&tagged)? => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::TagNotFound => None,
+        found => Some(found?),
     };
-    let zone = Zone::parse("sink.process-time-zone", ctx.options.sink_process_time_zone.as_deref())?;
+    let tag = Tag::new(newest, ctx.options.tag_default_time_retained, Local::now().naive_local());
+    let (how, released) = if let Some(old) = &old {
+        ("replaced", replace_locked(ctx, &lock, &name, old, &tag)?)
+    } else {
+        publish(ctx, Some(&lock), &name, tag.clone(), true)?;
+        ("created", Report::default())
+    };
+    drop(lock);
+    let done = format!("tag '{name}' was {how}");
+    with_effect(success_file(ctx, &name), || Ok(Some(done.clone())))?;
+    Ok(Some(Moved { name, version: tag.snapshot, done, released }))
+}
+
+/// The name of the tag that a batch commit makes of this version.
+fn batch_name(ctx: &TableContext, newest: &Snapshot) -> Result<String> {
     let name = if let Some(name) = &ctx.options.tag_batch_customized_name {
         name.clone()
     } else {
-        let time = zone.local(latest.time_millis);
+        let zone = Zone::parse("sink.process-time-zone", ctx.options.sink_process_time_zone.as_deref())?;
+        let time = zone.local(newest.time_millis);
         let time = time.ok_or_else(|| Error::new(ErrorKind::CorruptFile, "the snapshot's time is out of range"))?;
         format!("batch-write-{}", time.format("%Y-%m-%d"))
     };
     crate::snapshot::check_name("tag", &name)?;
-    let mut report = Report::default();
-    let lock = if tags.exists(&name)? { Some(settled_lock(ctx)?) } else { None };
-    let old = match lock.as_ref().map(|_| tags.get(&name)).transpose() {
-        // another commit was faster, and its tag is of a newer version
-        Ok(Some(tagged)) if tagged.id > latest.id && snapshots.has_version(&tagged)? => {
-            return Ok(report.with("created", json!([])));
-        }
-        Err(e) if e.kind() == ErrorKind::TagNotFound => None,
-        found => found?,
-    };
-    let tag = Tag::new(latest, ctx.options.tag_default_time_retained, Local::now().naive_local());
-    if let (Some(lock), Some(old)) = (&lock, &old) {
-        report.extend(replace_locked(ctx, lock, &name, old, &tag)?);
-    } else {
-        publish(ctx, lock.as_ref(), &name, tag, true)?;
-    }
-    drop(lock);
-    success_file(ctx, &name)?;
-    report.extend(keep_newest(ctx, &tags, &|_| true)?);
-    Ok(report.with("created", json!([name])))
+    Ok(name)
 }
 
 /// Option `tag.create-success-file`: `tag/tag-success-file/<name>_SUCCESS`.
