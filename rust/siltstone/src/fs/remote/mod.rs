@@ -17,6 +17,7 @@ mod azure;
 mod client;
 mod errors;
 mod folders;
+mod held;
 mod holds;
 mod input;
 mod kind;
@@ -134,7 +135,7 @@ impl FileIo for RemoteFileIo {
         let (key, content) = (self.key(path)?, Bytes::copy_from_slice(data));
         let (operators, written) = (self.store.operators()?, key.clone());
         let put = async move { operators.retried.write(&written, content).await };
-        let put = sends::answered(&self.store, &key, ANSWER, put)?;
+        let put = held::answered(&self.store, &key, ANSWER, put)?;
         put.map(drop).map_err(|e| self.store.failed("write the object", path, &e))
     }
 

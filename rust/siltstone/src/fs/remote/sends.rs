@@ -3,12 +3,11 @@
 //! Whoever sends looks (`transport`), because much may lie between an operation's own look and a request: those before it in the same
 //! call, and every failure that may pass and is tried again.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc};
 
 use opendal::{Error as StoreError, ErrorKind};
 
-use super::{client::Store, holds::Hold, runtime};
-use crate::error::Result;
+use super::holds::Hold;
 
 tokio::task_local! {
     static HELD: Vec<Arc<Hold>>;
@@ -18,24 +17,6 @@ tokio::task_local! {
 const NOT_SENT: &str = "the lock of the table was lost before the request was sent";
 /// The message of what may have had an effect.
 const TOO_LATE: &str = "the request was not answered while the lock of the table was held";
-
-/// Runs requests that remove or replace what a key names.
-///
-/// # Errors
-/// `Storage`: the lock of its table was lost before, or meanwhile.
-pub(super) fn answered<T: Send + 'static>(
-    store: &Store,
-    key: &str,
-    within: Duration,
-    work: impl Future<Output = opendal::Result<T>> + Send + 'static,
-) -> Result<opendal::Result<T>> {
-    let holds = store.leases.of(key)?;
-    let answer = runtime::answered(within, during(holds, work))?;
-    if answer.is_err() {
-        store.leases.check(key)?;
-    }
-    Ok(answer)
-}
 
 /// Looks at these locks before each request of the work.
 pub(super) async fn during<T>(holds: Vec<Arc<Hold>>, work: impl Future<Output = T>) -> T {
@@ -78,6 +59,8 @@ impl Drop for Sent {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::{
         super::holds::{HOLDS, now},
         *,

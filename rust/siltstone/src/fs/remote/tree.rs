@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opendal::{EntryMode, ErrorKind as StoreError, Metadata, options::ListOptions};
 
-use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, kind::Kind, runtime, sends};
+use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, held, kind::Kind, runtime};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -125,7 +125,7 @@ pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
         let first = left.first().cloned().unwrap_or_default();
         let operators = store.operators()?;
         let one_by_one = azure::signs_names(&store.bucket, &store.settings);
-        let deleted = sends::answered(store, &first, ANSWER, async move {
+        let deleted = held::answered(store, &first, ANSWER, async move {
             use futures::{StreamExt as _, TryStreamExt as _};
             if !one_by_one && left.len() > 1 {
                 return operators.retried.delete_iter(left).await;
@@ -204,7 +204,7 @@ pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: 
         cancel::check()?;
         let copy = format!("{target}{}", below.get(source.len()..).unwrap_or_default());
         let (operators, key) = (store.operators()?, below.clone());
-        let copied = sends::answered(store, below, ANSWER, async move { operators.retried.copy(&key, &copy).await })?;
+        let copied = held::answered(store, below, ANSWER, async move { operators.retried.copy(&key, &copy).await })?;
         copied.map_err(|e| store.failed("copy the object", from, &e))?;
     }
     if keys.is_empty() {
