@@ -262,7 +262,15 @@ impl SnapshotManager {
 
     /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot.
     fn never_had_any(&self) -> Result<Option<Snapshot>> {
-        if self.tags().names()?.is_empty() { Ok(None) } else { Err(self.all_gone()) }
+        if self.tags().names()?.is_empty() {
+            return Ok(None);
+        }
+        // the first commit and its tag may have come since the listing: whoever asked looks again
+        if self.listed_ids()?.is_empty() {
+            return Err(self.all_gone());
+        }
+        Err(Error::new(ErrorKind::FileNotFound, "the first snapshot came while the latest was looked for")
+            .with("file", &self.directory))
     }
 
     fn all_gone(&self) -> Error {
