@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from siltstone.spark.blanks import without_comments
+from siltstone.spark.column_names import folded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +61,7 @@ def _of_others(text: str, node: Any) -> set[str]:
 
 def _folded(text: str) -> str:
     """A text in which letters that Spark finds equal are equal."""
-    return text.upper().lower().replace("\N{COMBINING DOT ABOVE}", "")
+    return folded(text).replace("\N{COMBINING DOT ABOVE}", "")
 
 
 def _stands_in(name: str, written: str, words: set[str]) -> bool:
