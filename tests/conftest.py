@@ -32,8 +32,11 @@ def pytest_addoption(parser):
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Settings of all processes that tests start."""
+    import watch
+
+    watch.configure(config)
     os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
     os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", SHORT_LIVED)
     # a shell starts what runs in the background deaf to Ctrl-C
@@ -59,6 +62,27 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    import watch
+
+    with watch.ended_when_it_hangs(item):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    import watch
+
+    watch.begin_again(item)
+
+
+def pytest_sessionfinish():
+    import watch
+
+    watch.ends_soon()
 
 
 def pytest_runtest_setup(item):

@@ -77,6 +77,19 @@ def test_what_does_nothing_and_what_reads_is_no_line(t, lines):
     assert lines() == []
 
 
+def test_upkeep_that_follows_a_commit_tells_what_it_did(cat, lines):
+    kept = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1", "tag.automatic-creation": "batch"}
+    t = cat.create_table("db.kept", {"id": int}, options=kept)
+    t.append({"id": [1]})
+    lines()
+    t.append({"id": [2]})
+    told = [message for logger, message, _ in lines() if logger == "siltstone.upkeep"]
+    (tag,) = (tag.name for tag in t.tags.list() if tag.name.startswith("batch-write-"))
+    assert told[0].startswith(f"the automatic creation of tags after a commit: created {tag}")
+    assert told[1].startswith("the expiry of snapshots after a commit: snapshots 1")
+    assert all("db.kept" in line for line in told)
+
+
 def test_a_failure_is_an_error_and_no_line(t, lines):
     with pytest.raises(st.SiltstoneError):
         t.append({"id": ["no number"]})

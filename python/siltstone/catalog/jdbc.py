@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from siltstone import _core
+from siltstone.catalog.jdbc_databases import JdbcDatabases
 from siltstone.catalog.jdbc_engine import Database
 from siltstone.errors import InvalidOption, TableExists, UnknownOption, UnsupportedFeature
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -35,8 +36,6 @@ _KNOWN = {
     "catalog-options-table.enabled",
 }
 _KNOWN_PREFIXES = ("jdbc.", "table-default.")
-#: The property by which a database exists that has nothing else.
-_EXISTS = "exists"
 #: SQL that says how many seconds ago a lock was taken, by the clock of the database.
 _AGE = {
     "sqlite": "strftime('%s', 'now') - strftime('%s', acquired_at)",
@@ -46,7 +45,7 @@ _AGE = {
 }
 
 
-class JdbcMetastore:
+class JdbcMetastore(JdbcDatabases):
     """Names of databases and tables in ``paimon_tables`` and ``paimon_database_properties``, and Java's locks."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -59,7 +58,6 @@ class JdbcMetastore:
             StorageError: The database does not answer.
         """
         _refuse_unknown(options)
-        self._key = options.get("catalog-key", "jdbc")
         self._copies = _flag(options, "sync-all-properties", default=True)
         self._locks = _flag(options, "lock.enabled", default=False)
         if options.get("lock.type", "jdbc") != "jdbc":
@@ -72,70 +70,7 @@ class JdbcMetastore:
             _core.duration_millis("lock-check-max-sleep", options.get("lock-check-max-sleep", "8 s")),
         )
         length = _number(options, "lock-key-max-length", 255)
-        self._database = Database(options, length if self._locks else None)
-        self._tables = self._database.tables
-
-    def databases(self) -> list[str]:
-        """All that have a table, a property or a view."""
-        sa = self._database.sa
-        sources = [self._tables.tables, self._tables.database_properties]
-        sources += [self._tables.views] if self._database.has_views() else []
-
-        def find(connection: Connection) -> list[str]:
-            names: set[str] = set()
-            for source in sources:
-                asked = sa.select(source.c.database_name).where(source.c.catalog_key == self._key).distinct()
-                names.update(connection.execute(asked).scalars())
-            return sorted(names)
-
-        return self._database.run(find)
-
-    def database(self, name: str) -> dict[str, str] | None:
-        """Its properties."""
-        sa, properties = self._database.sa, self._tables.database_properties
-
-        def find(connection: Connection) -> dict[str, str]:
-            asked = sa.select(properties.c.property_key, properties.c.property_value)
-            rows = connection.execute(asked.where(*self._of(properties, name))).all()
-            return {key: value or "" for key, value in rows}
-
-        found = self._database.run(find)
-        if not found and not self.tables(name) and not self._views(name):
-            return None
-        found.pop(_EXISTS, None)
-        return found
-
-    def create_database(self, name: str, properties: Mapping[str, str]) -> bool:
-        """Add the property by which it exists, and those that are given."""
-        if self.database(name) is not None:
-            return False
-        source = self._tables.database_properties
-        rows = [
-            {"catalog_key": self._key, "database_name": name, "property_key": key, "property_value": value}
-            for key, value in {_EXISTS: "true", **properties}.items()
-        ]
-        return self._database.insert(source, rows)
-
-    def alter_database(self, name: str, properties: Mapping[str, str], removed: Sequence[str]) -> None:
-        """Change the rows of these properties, and no others: those may be somebody else's newer ones."""
-        names = {"catalog_key": self._key, "database_name": name}
-        # the row that all have comes first: who changes one database waits for the other there, and nowhere else
-        given = {_EXISTS: "true", **properties}
-        gone = [key for key in removed if key not in given]
-        self._database.set_properties(self._tables.database_properties, names, given, gone)
-
-    def drop_database(self, name: str) -> bool:
-        """Remove all rows of it."""
-        tables = self._tables
-        sources = [tables.tables, tables.database_properties, tables.table_properties]
-        sources += [tables.views] if self._database.has_views() else []
-        return self._database.delete(*((source, self._of(source, name)) for source in sources)) > 0
-
-    def tables(self, database: str) -> list[str]:
-        """Rows of ``paimon_tables``."""
-        sa, source = self._database.sa, self._tables.tables
-        asked = sa.select(source.c.table_name).where(*self._of(source, database))
-        return self._database.run(lambda connection: list(connection.execute(asked).scalars()))
+        super().__init__(options.get("catalog-key", "jdbc"), Database(options, length if self._locks else None))
 
     def has_table(self, database: str, table: str) -> bool:
         """Whether ``paimon_tables`` has it."""
@@ -147,17 +82,14 @@ class JdbcMetastore:
         """A view of Java's."""
         return "view" if table in self._views(database) else None
 
-    def _views(self, database: str) -> list[str]:
-        if not self._database.has_views():
-            return []
-        sa, source = self._database.sa, self._tables.views
-        asked = sa.select(source.c.view_name).where(*self._of(source, database))
-        return self._database.run(lambda connection: list(connection.execute(asked).scalars()))
-
     def create_table(self, database: str, table: str, properties: Mapping[str, str]) -> bool:
-        """Add the row, and the copy of the properties."""
+        """Add the row, and the copy of the properties.
+
+        Raises:
+            DatabaseNotFound: It was dropped meanwhile.
+        """
         row = {"catalog_key": self._key, "database_name": database, "table_name": table}
-        if not self._database.insert(self._tables.tables, [row]):
+        if not self._database.insert(self._tables.tables, [row], first=self._holding(database)):
             return False
         self.alter_table(database, table, properties)
         return True
@@ -175,11 +107,14 @@ class JdbcMetastore:
 
         Raises:
             TableExists: Another one has got the name meanwhile.
+            DatabaseNotFound: The new database was dropped meanwhile.
         """
         sa, rows, copies = self._database.sa, self._tables.tables, self._tables.table_properties
         new = {"database_name": new_database, "table_name": new_table}
+        hold = self._holding(new_database)
 
         def rename(connection: Connection) -> bool:
+            hold(connection)
             taken = sa.select(sa.literal(1)).where(*self._of(rows, new_database, new_table))
             if connection.execute(taken).first():
                 raise TableExists(
@@ -237,11 +172,6 @@ class JdbcMetastore:
         locks = self._tables.locks
         own = [locks.c.lock_id == f"{self._key}.{database}.{table}", self._taken() == taken]
         self._database.delete((locks, own))
-
-    def _of(self, source: Table, database: str, table: str | None = None) -> list[Any]:
-        """Rows of a database, or of one table."""
-        conditions = [source.c.catalog_key == self._key, source.c.database_name == database]
-        return conditions if table is None else [*conditions, source.c.table_name == table]
 
 
 def _refuse_unknown(options: Mapping[str, str]) -> None:

@@ -83,9 +83,8 @@ class Database:
         self._url, self.dialect = url_of(sa, options)
         self._engines: dict[int, sa.Engine] = {}
         metadata, self.tables = _declared(sa, lock_length or 255)
-        wanted = [self.tables.tables, self.tables.database_properties, self.tables.table_properties]
-        if lock_length is not None:
-            wanted.append(self.tables.locks)
+        locks = [] if lock_length is None else [self.tables.locks]
+        wanted = [self.tables.tables, self.tables.database_properties, self.tables.table_properties, *locks]
         self._make(metadata, wanted)
         self._views: bool | None = None
 
@@ -170,10 +169,21 @@ class Database:
             self._engines = {}  # what else it has may hang as well
             raise self._failed(e) from None
 
-    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Insert rows, all or none: False when one is there already."""
+    def insert(
+        self,
+        table: sa.Table,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        first: Callable[[sa.Connection], None] = lambda _: None,
+    ) -> bool:
+        """Insert rows, all or none, after something in the same transaction: False when one is there already."""
+
+        def work(connection: sa.Connection) -> None:
+            first(connection)
+            connection.execute(self.sa.insert(table), list(rows))
+
         try:
-            self.run(lambda connection: connection.execute(self.sa.insert(table), list(rows)))
+            self.run(work)
         except self.sa.exc.IntegrityError:
             return False
         return True
@@ -213,7 +223,13 @@ class Database:
         self.run_anew(work)
 
     def set_properties(
-        self, table: sa.Table, names: Mapping[str, str], given: Mapping[str, str], removed: Sequence[str]
+        self,
+        table: sa.Table,
+        names: Mapping[str, str],
+        given: Mapping[str, str],
+        removed: Sequence[str],
+        *,
+        first: Callable[[sa.Connection], None],
     ) -> None:
         """Give properties their values, in the order of ``given``, and delete others; no other row is touched.
 
@@ -222,10 +238,12 @@ class Database:
             names: The values of the columns that say whose properties they are.
             given: Values by property.
             removed: Properties that go.
+            first: What is done before, in the same transaction.
         """
         own = [table.c[column] == value for column, value in names.items()]
 
         def work(connection: sa.Connection) -> None:
+            first(connection)
             for key, value in given.items():
                 of_key = [*own, table.c.property_key == key]
                 changed = connection.execute(self.sa.update(table).where(*of_key).values(property_value=value))

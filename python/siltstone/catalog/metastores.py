@@ -40,7 +40,7 @@ class Metastore(Protocol):
         """Set properties of a database, and remove others."""
 
     def drop_database(self, name: str) -> bool:
-        """Remove a database with all names in it."""
+        """Remove a database; False where it has tables, which may have come meanwhile."""
 
     def tables(self, database: str) -> list[str]:
         """Names of the tables of a database, in any order."""

@@ -3,6 +3,7 @@
 
 mod background;
 mod committer;
+mod told;
 
 use std::{
     collections::HashMap,
@@ -12,7 +13,7 @@ use std::{
 
 pub use committer::Committer;
 
-use self::background::in_background;
+use self::{background::in_background, told::tell};
 use super::{
     expire::{
         PartitionExpiry, Retention, before, expire_changelogs, expire_consumers, expire_partitions, expire_snapshots,
@@ -33,6 +34,10 @@ static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None
 const TAGS_KNOWN_MILLIS: i64 = 10_000;
 
 const TAGS: &str = "the automatic creation of tags";
+const TAG_EXPIRY: &str = "the expiry of tags";
+const PARTITIONS: &str = "the expiry of partitions";
+const CONSUMERS: &str = "the expiry of consumers";
+const SNAPSHOTS: &str = "the expiry of snapshots";
 
 /// What was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +70,7 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     let mut notes = Vec::new();
     let of_batch = ctx.options.tag_automatic_creation == TagCreation::Batch;
     // the tag of a batch waits for other upkeep: where no commit follows, it would name an older version for good
-    if of_batch && let Err(error) = tag::create_automatic(ctx) {
+    if of_batch && let Err(error) = create_tags(ctx) {
         notes.push(failed(ctx, TAGS, &error));
     }
     // all else does not wait for upkeep that runs already: what is due now is due after the next commit, too
@@ -80,18 +85,18 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
         Ok(()) => {}
     };
     if !of_batch {
-        note(TAGS, tag::create_automatic(ctx).map(drop));
+        note(TAGS, create_tags(ctx));
     }
     let Some(newest) = committed.snapshot else { return notes };
     if ctx.options.tag_time_expire_enabled {
-        note("the expiry of tags", tags(ctx, now));
+        note(TAG_EXPIRY, tags(ctx, now));
     }
     let mut is_newest = true;
     let expired = partitions(ctx, committed).map(|dropped| is_newest = !dropped);
     is_newest &= expired.is_ok();
-    note("the expiry of partitions", expired);
-    note("the expiry of consumers", consumers(ctx, now));
-    note("the expiry of snapshots", snapshots(ctx, now, is_newest.then_some(newest)));
+    note(PARTITIONS, expired);
+    note(CONSUMERS, consumers(ctx, now));
+    note(SNAPSHOTS, snapshots(ctx, now, is_newest.then_some(newest)));
     notes
 }
 
@@ -101,6 +106,11 @@ fn failed(ctx: &TableContext, what: &str, error: &Error) -> String {
     format!("the commit is done, {what} failed: {error}")
 }
 
+fn create_tags(ctx: &TableContext) -> Result<()> {
+    tell(ctx, TAGS, &tag::create_automatic(ctx)?);
+    Ok(())
+}
+
 /// Tags whose time is over. On a store, where it costs a request, a handle that has found none with a time looks again after a while.
 fn tags(ctx: &TableContext, now: i64) -> Result<()> {
     let looked = ctx.remembered.upkeep(&ctx.branch).no_timed_tags;
@@ -108,7 +118,8 @@ fn tags(ctx: &TableContext, now: i64) -> Result<()> {
     if !ctx.fs.has_directories() && looked.is_some_and(is_known) {
         return Ok(());
     }
-    let has_timed = tag::expire_over(ctx, now)?;
+    let (report, has_timed) = tag::expire_over(ctx, now)?;
+    tell(ctx, TAG_EXPIRY, &report);
     ctx.remembered.change_upkeep(&ctx.branch, |known| known.no_timed_tags = (!has_timed).then_some(now));
     Ok(())
 }
@@ -133,7 +144,7 @@ fn snapshots(ctx: &TableContext, now: i64, newest: Option<i64>) -> Result<()> {
         let (due, followed) = expiring_or_followed(ctx, &manager, (earliest, newest), &keep)?;
         if due.is_some() {
             remember(None);
-            expire_snapshots(ctx, &keep, false)?;
+            tell(ctx, SNAPSHOTS, &expire_snapshots(ctx, &keep, false)?);
         } else if !has_hint {
             manager.write_earliest_hint(earliest)?;
         }
@@ -142,7 +153,8 @@ fn snapshots(ctx: &TableContext, now: i64, newest: Option<i64>) -> Result<()> {
         }
     }
     if changelogs {
-        expire_changelogs(ctx, &Retention::of_changelogs(&ctx.options, now), false)?;
+        let kept = Retention::of_changelogs(&ctx.options, now);
+        tell(ctx, "the expiry of changelogs", &expire_changelogs(ctx, &kept, false)?);
     }
     Ok(())
 }
@@ -168,12 +180,13 @@ fn partitions(ctx: &TableContext, committed: Committed) -> Result<bool> {
         known.insert(key, now);
     }
     // whether it has found any does not matter: the newest snapshot is asked for then
-    expire_partitions(ctx, &expiry, now, false).map(|_| true)
+    tell(ctx, PARTITIONS, &expire_partitions(ctx, &expiry, now, false)?);
+    Ok(true)
 }
 
 fn consumers(ctx: &TableContext, now: i64) -> Result<()> {
-    match ctx.options.consumer_expiration_time {
-        Some(kept) => expire_consumers(ctx, before(now, kept), false).map(drop),
-        None => Ok(()),
+    if let Some(kept) = ctx.options.consumer_expiration_time {
+        tell(ctx, CONSUMERS, &expire_consumers(ctx, before(now, kept), false)?);
     }
+    Ok(())
 }

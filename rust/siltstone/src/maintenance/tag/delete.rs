@@ -109,8 +109,8 @@ pub fn expire_tags(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_ru
 }
 
 /// Deletes tags whose retention is over; whether there was any that has one.
-pub(in crate::maintenance) fn expire_over(ctx: &TableContext, now: i64) -> Result<bool> {
-    expire(ctx, None, now, false).map(|(_, has_timed)| has_timed)
+pub(in crate::maintenance) fn expire_over(ctx: &TableContext, now: i64) -> Result<(Report, bool)> {
+    expire(ctx, None, now, false)
 }
 
 fn expire(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<(Report, bool)> {

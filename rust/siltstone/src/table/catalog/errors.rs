@@ -82,10 +82,9 @@ pub(super) fn other_object(name: &TableName, kind: &str) -> Error {
 
 pub(super) fn no_files(name: &TableName, location: &str) -> Error {
     let message = format!("the catalog has the table '{}', and its directory holds none", name.plain());
-    Error::new(ErrorKind::TableNotFound, message)
-        .with("table", name.plain())
-        .with("path", location)
-        .hint("drop it from the catalog, or bring its files back")
+    Error::new(ErrorKind::TableNotFound, message).with("table", name.plain()).with("path", location).hint(
+        "drop it from the catalog, or bring its files back; a rename that was stopped is finished by the same call",
+    )
 }
 
 fn near<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {

@@ -31,7 +31,7 @@ pub trait Metastore: Send + Sync + std::fmt::Debug {
     fn database(&self, name: &str) -> Result<Option<Properties>>;
     /// Adds a database.
     fn create_database(&self, name: &str, properties: &Properties) -> Result<bool>;
-    /// Removes a database with all names in it.
+    /// Removes a database: `false` where it has tables, which may have come meanwhile. A server drops it with them.
     fn drop_database(&self, name: &str) -> Result<bool>;
     /// Names of the tables of a database, in any order.
     fn tables(&self, database: &str) -> Result<Vec<String>>;

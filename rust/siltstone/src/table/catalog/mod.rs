@@ -410,7 +410,11 @@ impl Catalog {
         if !self.has_database(&from.database)? {
             return Err(self.no_database(&from.database));
         }
-        if !self.has_table(&from)? {
+        let is_half_moved = match &self.metastore {
+            Some(metastore) if self.server.is_none() => self.is_half_moved(metastore.as_ref(), &from, &to)?,
+            _ => false,
+        };
+        if !is_half_moved && !self.has_table(&from)? {
             return Err(self.no_table(&from));
         }
         self.need_database(&to.database)?;
@@ -427,7 +431,7 @@ impl Catalog {
             Some(metastore) => self.move_table(metastore, &from, &to),
         };
         with_effect(moved, || {
-            let is_there = self.has_table(&to)? && !self.has_table(&from)?;
+            let is_there = self.has_table(&to)? && !self.has_table(&from)? && self.has_schema(&to)?;
             Ok(is_there.then(|| format!("table '{}' was renamed to '{}'", from.plain(), to.plain())))
         })
     }
@@ -466,9 +470,14 @@ impl Catalog {
 
     fn has_table(&self, name: &TableName) -> Result<bool> {
         match &self.metastore {
-            None => Ok(!self.schemas(&self.table_path(name), MAIN_BRANCH).ids()?.is_empty()),
+            None => self.has_schema(name),
             Some(metastore) => metastore.has_table(name),
         }
+    }
+
+    /// Whether the directory of the name holds a table.
+    fn has_schema(&self, name: &TableName) -> Result<bool> {
+        Ok(!self.schemas(&self.table_path(name), MAIN_BRANCH).ids()?.is_empty())
     }
 
     fn schemas(&self, location: &str, branch: &str) -> Arc<SchemaManager> {

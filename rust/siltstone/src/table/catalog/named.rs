@@ -7,6 +7,7 @@ use super::{
     metastore::{CatalogLock, Metastore, Properties, copied},
 };
 use crate::{
+    cancel,
     cleanup::delete_tree,
     error::{Error, ErrorKind, Result},
     fs::{ConfinedFileIo, FileIoRef},
@@ -33,18 +34,25 @@ impl Catalog {
 
     /// Takes a database out of the metastore, with `cascade` after its tables, each with its files.
     pub(super) fn remove_database(&self, metastore: &dyn Metastore, name: &str, cascade: bool) -> Result<()> {
-        let tables = metastore.tables(name)?;
-        if !cascade && !tables.is_empty() {
-            return Err(errors::not_empty(name, tables.len(), "tables"));
+        loop {
+            let tables = metastore.tables(name)?;
+            if !cascade && !tables.is_empty() {
+                return Err(errors::not_empty(name, tables.len(), "tables"));
+            }
+            if self.server.is_none() {
+                for table in tables {
+                    self.drop_table(&format!("{name}.{table}"), true)?;
+                }
+            }
+            // who drops it looks once more: others may have made tables since
+            if metastore.drop_database(name)? {
+                break;
+            }
+            cancel::check()?;
         }
         if self.server.is_some() {
-            // with all that is in it
-            return metastore.drop_database(name).map(drop);
+            return Ok(());
         }
-        for table in tables {
-            self.drop_table(&format!("{name}.{table}"), true)?;
-        }
-        metastore.drop_database(name)?;
         // other files in the directory stay, and the directory with them
         self.fs.delete_empty_dir(&self.database_path(name)).map(drop)
     }
@@ -75,6 +83,7 @@ impl Catalog {
             Ok(true) => Ok(FoundTable { name, location, schema, schemas, storage: BTreeMap::new() }),
             // nobody else has seen it: it had no name
             Ok(false) => delete_tree(&self.fs, &location).and(Err(errors::table_exists(&name))),
+            Err(e) if e.kind() == ErrorKind::DatabaseNotFound => delete_tree(&self.fs, &location).and(Err(e)),
             Err(e) => {
                 let hint = format!("drop the table, or delete the directory {location}, before you try again");
                 let message = format!("the table '{name}' has its files, and perhaps no name in the catalog");
@@ -101,27 +110,56 @@ impl Catalog {
         let _locks = two_locks(metastore, from, to)?;
         let target = self.table_path(to);
         let _lock = self.lock(from)?;
+        if self.is_half_moved(metastore.as_ref(), from, to)? {
+            return self.move_files(from, to);
+        }
         if metastore.has_table(to)? || metastore.other_object(to)?.is_some() || self.fs.exists(&target)? {
             return Err(errors::table_exists(to).with("file", target));
         }
         // the database of the target may have no directory yet
         self.fs.create_dir(&self.database_path(&to.database))?;
-        if !metastore.rename_table(from, to)? {
-            return Err(self.no_table(from));
+        match metastore.rename_table(from, to) {
+            Ok(true) => {}
+            Ok(false) => return Err(self.no_table(from)),
+            // an answer that did not come: the name says what was done
+            Err(e) => match metastore.has_table(to) {
+                Ok(true) => tracing::info!(error = %e, table = %from, "the catalog has the new name: its files follow"),
+                Ok(false) => return Err(e),
+                Err(_) => {
+                    let hint = format!("if the catalog has the new name, {}", finish_hint(from, to));
+                    let both = e.hint_text().map_or_else(|| hint.clone(), |own| format!("{own}; {hint}"));
+                    return Err(e.hint(both));
+                }
+            },
         }
-        let moved = self.fs.rename_dir(&self.table_path(from), &target);
-        moved.map_err(|e| match metastore.rename_table(to, from) {
+        self.move_files(from, to).map_err(|e| match metastore.rename_table(to, from) {
             Ok(_) => e.with("table", from.plain()),
             Err(back) => {
                 Error::new(e.kind(), format!("'{from}' is called '{to}' in the catalog, and its files are not"))
                     .with("path", self.table_path(from))
-                    .hint(format!("rename the directory to {target} ({back})"))
+                    .hint(format!("{} ({back})", finish_hint(from, to)))
                     .caused_by(e)
             }
-        })?;
+        })
+    }
+
+    /// Whether a rename was stopped when the table had its new name and its files were not moved yet.
+    pub(super) fn is_half_moved(&self, metastore: &dyn Metastore, from: &TableName, to: &TableName) -> Result<bool> {
+        let is_named_so = !metastore.has_table(from)? && metastore.has_table(to)?;
+        Ok(is_named_so && self.has_schema(from)? && !self.fs.exists(&self.table_path(to))?)
+    }
+
+    fn move_files(&self, from: &TableName, to: &TableName) -> Result<()> {
+        self.fs.create_dir(&self.database_path(&to.database))?;
+        self.fs.rename_dir(&self.table_path(from), &self.table_path(to))?;
         self.fs.sync_dir(&self.database_path(&to.database))?;
         self.fs.sync_dir(&self.database_path(&from.database))
     }
+}
+
+/// What finishes a rename that was stopped.
+fn finish_hint(from: &TableName, to: &TableName) -> String {
+    format!("rename '{}' to '{}' once more: that moves its files", from.plain(), to.plain())
 }
 
 /// Both names in one order, whoever renames what: nobody waits for somebody who waits for him.
