@@ -134,7 +134,7 @@ def test_a_list_without_an_end_is_not_followed(recorded):
 
 
 def test_requests_are_sent_again_where_that_is_safe(recorded):
-    busy, lost = (503, {"Retry-After": "0"}, {"message": "busy"}), (None, {}, None)
+    busy, lost = (503, {"Retry-After": "0"}, {"message": "busy", "code": 503}), (None, {}, None)
     never = (503, {"Retry-After": "Mon, 01 Jan 99999 00:00:00 GMT"}, {"message": "busy"})
     cat = connect(recorded, lost, busy, ok({"databases": ["a"]}))
     assert cat.databases() == ["a"]

@@ -6,16 +6,15 @@ Files are written and read here; the server makes tables and publishes snapshots
 from __future__ import annotations
 
 import json
-import threading
-import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from siltstone import _core
-from siltstone.catalog.rest_auth import SAFE_SECONDS, auth_of
+from siltstone.catalog.rest_auth import auth_of
 from siltstone.catalog.rest_client import Client, Refusal, unchanged
 from siltstone.catalog.rest_options import headers_of, refuse_unknown, uri_of
+from siltstone.catalog.rest_tokens import Tokens
 from siltstone.errors import (
     BranchExists,
     BranchNotFound,
@@ -74,7 +73,7 @@ class RestMetastore:
         self._root = "/".join(["/v1", *([_encoded(merged["prefix"])] if merged.get("prefix") else [])])
         self._storage = {key: value for key, value in merged.items() if _core.is_storage_option(key)}
         self._has_tokens = merged.get("data-token.enabled", "false").lower() == "true"
-        self._tokens = _Tokens(self._token)
+        self._tokens = Tokens(self._token)
 
     def options(self) -> dict[str, str]:
         """The options with those of the server: its defaults below, its overrides on top."""
@@ -105,7 +104,7 @@ class RestMetastore:
 
     def drop_database(self, name: str) -> bool:
         """Let the server drop it with all that is in it, whatever that is."""
-        self._if_there(lambda: self._client.delete(self._path(name)))
+        self._delete_this_one(self._path(name))
         return True
 
     def tables(self, database: str) -> list[str]:
@@ -130,7 +129,7 @@ class RestMetastore:
 
     def drop_table(self, database: str, table: str) -> bool:
         """Let the server drop it with its files; those of an external table stay."""
-        return self._if_there(lambda: self._client.delete(self._path(database, "tables", table))) is not None
+        return self._delete_this_one(self._path(database, "tables", table))
 
     def rename_table(self, database: str, table: str, new_database: str, new_table: str) -> bool:
         """Let the server give it another name."""
@@ -186,7 +185,8 @@ class RestMetastore:
         """Let the server publish a snapshot; False when its id is taken."""
         path = self._path(database, "tables", table, "commit")
         body = {"tableId": identity, "snapshot": json.loads(snapshot), "statistics": json.loads(statistics)}
-        success = self._asked(lambda: self._client.post(path, body)).get("success")
+        # a snapshot that is there already is found by who asks
+        success = self._asked(lambda: self._client.post(path, body, lambda: False)).get("success")
         if not isinstance(success, bool):
             raise UnsupportedFeature("the catalog's server does not say whether it has published the snapshot")
         return success
@@ -204,7 +204,12 @@ class RestMetastore:
 
     def drop_branch(self, database: str, table: str, branch: str) -> None:
         """Let the server delete a branch."""
-        self._asked(lambda: self._client.delete(self._path(database, "tables", table, "branches", branch)))
+        branches = self._path(database, "tables", table, "branches")
+
+        def outcome() -> bool | None:  # a branch has no id: one that is there may be another one by now
+            return True if branch not in self._client.pages(branches, "branches") else None
+
+        self._asked(lambda: self._client.delete(f"{branches}/{_encoded(branch)}", outcome))
 
     def rename_branch(self, database: str, table: str, branch: str, new: str) -> None:
         """Let the server give a branch another name."""
@@ -217,6 +222,21 @@ class RestMetastore:
         self._asked(lambda: self._client.post(path, {}))
 
     # ---- requests
+
+    def _delete_this_one(self, path: str) -> bool:
+        """Delete what is at a path now, and nothing that somebody makes there while an answer does not come."""
+
+        def identity() -> object:
+            found = self._if_there(lambda: self._client.get(path))
+            return None if found is None else found.get("id") or found
+
+        this = identity()
+
+        def outcome() -> bool | None:
+            there = identity()
+            return True if there is None or there != this else False if isinstance(this, str) else None
+
+        return this is not None and self._if_there(lambda: self._client.delete(path, outcome)) is not None
 
     def _path(self, *names: str) -> str:
         return "/".join([self._root, "databases", *map(_encoded, names)])
@@ -264,26 +284,6 @@ class RestMetastore:
             return True
 
         return self._asked(made)
-
-
-class _Tokens:
-    """Options of storages that a server lends for some time, by table."""
-
-    def __init__(self, load: Callable[[str, str], tuple[dict[str, str], float]]) -> None:
-        self._load = load
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, str], tuple[dict[str, str], float]] = {}
-
-    def of(self, database: str, table: str) -> dict[str, str]:
-        """What is known, or asked for again an hour before it expires, or when half of a shorter time is over."""
-        now = time.time()
-        with self._lock:
-            options, until = self._known.get((database, table), ({}, 0.0))
-            if now >= until:
-                options, expires = self._load(database, table)
-                until = expires - min(SAFE_SECONDS, max(expires - now, 0.0) / 2)
-                self._known[database, table] = options, until
-            return options
 
 
 def _encoded(name: str) -> str:

@@ -10,7 +10,7 @@ import os
 import random
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from siltstone.catalog.rest_auth import Auth, Request
@@ -31,10 +31,9 @@ _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 #: The longest pause that a server may ask for.
 _LONGEST_PAUSE = 60.0
-#: The server is there and has not looked at the request.
+#: The server is there and has not looked at the request; so it is with 503 where the server itself says it.
 _LATER = (429, 503)
-#: Asking twice is the same as asking once.
-_REPEATABLE = ("GET", "DELETE")
+_TOO_MANY = 429
 _MISSING, _EXISTS = 404, 409
 #: Refusals of whatever is asked for: kind of error, what is said besides, what to do.
 _HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
@@ -51,6 +50,14 @@ _PIECE_BYTES = 16 * 1024
 _MOST_VALUES = 1_000_000
 #: A list that is longer has no end.
 _MOST_ELEMENTS = 10_000_000
+
+
+#: What became of a request without an answer.
+Outcome = Callable[[], bool | None]
+
+
+def _unknown() -> None:
+    """Nobody knows."""
 
 
 class Refusal(Exception):
@@ -119,13 +126,20 @@ class Client:
         """What is at a path."""
         return self._ask(Request("GET", path, parameters or {}))
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Send JSON."""
-        return self._ask(Request("POST", path, {}, json.dumps(body, ensure_ascii=False, separators=(",", ":"))))
+    def post(self, path: str, body: Mapping[str, Any], outcome: Outcome = _unknown) -> dict[str, Any]:
+        """Send JSON; see :meth:`delete` for ``outcome``."""
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return self._ask(Request("POST", path, {}, text), outcome)
 
-    def delete(self, path: str) -> dict[str, Any]:
-        """Delete what is at a path."""
-        return self._ask(Request("DELETE", path))
+    def delete(self, path: str, outcome: Outcome) -> dict[str, Any]:
+        """Delete what is at a path.
+
+        Args:
+            path: Where it is.
+            outcome: Asked when no answer came: True, it is done; False, it is not, and goes again; None: nobody knows.
+                What is there by then may be another one of that name, which somebody has made since.
+        """
+        return self._ask(Request("DELETE", path), outcome)
 
     def pages(self, path: str, key: str) -> Iterator[Any]:
         """The elements of a list, page after page."""
@@ -142,19 +156,28 @@ class Client:
             if token == before or elements > _MOST_ELEMENTS:
                 raise StorageError(f"{self.server} answers with a list that has no end (after {elements} elements)")
 
-    def _ask(self, request: Request) -> dict[str, Any]:
+    def _ask(self, request: Request, outcome: Outcome = lambda: False) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):
+            response = None
             try:
                 response, data = self._send(request)
             except self._http.exceptions.HTTPError as e:
                 is_hopeless = self._was_not_sent(e) or isinstance(e, self._http.exceptions.SSLError)
-                if not left or is_hopeless or request.method not in _REPEATABLE:
+                done = None if not left or is_hopeless else outcome()
+                if done is None:
                     self._failed(e)
-                _pause(left, None)
-                continue
-            if response.status not in _LATER or not left:
-                return self._answer(response, data)
-            _pause(left, response.headers.get("Retry-After"))
+            else:
+                if response.status not in _LATER or not left:
+                    return self._answer(response, data)
+                done = False if response.status == _TOO_MANY or _is_own(data) else outcome()
+                if done is None:
+                    raise StorageError(
+                        f"something before the catalog's server {self.server} says {response.status} {response.reason}",
+                        hint="it may have passed the request on: look whether it was done before you try again",
+                    )
+            if done:
+                return {}
+            _pause(left, None if response is None else response.headers.get("Retry-After"))
         raise AssertionError
 
     def _send(self, request: Request) -> tuple[BaseHTTPResponse, bytes | None]:
@@ -222,6 +245,14 @@ class Client:
         status = code if isinstance(code, int) else response.status
         about = f"{kind.lower()} '{name}', {status}" if kind else f"{response.reason} ({status})"
         raise Refusal(status, kind, name, str(said.get("message") or about))
+
+
+def _is_own(data: bytes | None) -> bool:
+    """Whether an error is of the server itself: what stands before it may have passed the request on."""
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads((data or b"").decode())
+        return isinstance(said, dict) and isinstance(said.get("code"), int)
+    return False
 
 
 def _content(response: BaseHTTPResponse) -> bytes | None:

@@ -29,7 +29,12 @@ pub(super) fn was_not_sent(error: &StoreError) -> bool {
 }
 
 /// Sends a request of this task's work, and does not wait for its answer for longer than the locks are held.
-pub(super) async fn send<T>(request: impl Future<Output = opendal::Result<T>>) -> opendal::Result<T> {
+///
+/// `tells` says of an answer whether it tells what became of the request: it may come from something in between.
+pub(super) async fn send<T>(
+    request: impl Future<Output = opendal::Result<T>>,
+    tells: impl FnOnce(&T) -> bool,
+) -> opendal::Result<T> {
     let holds = HELD.try_with(Clone::clone).unwrap_or_default();
     let Some(left) = holds.iter().map(|hold| hold.left()).min() else {
         return request.await;
@@ -39,7 +44,7 @@ pub(super) async fn send<T>(request: impl Future<Output = opendal::Result<T>>) -
     }
     let mut sent = Sent { holds, is_answered: false };
     let answer = tokio::time::timeout(left, request).await;
-    sent.is_answered = matches!(answer, Ok(Ok(_)));
+    sent.is_answered = matches!(&answer, Ok(Ok(answer)) if tells(answer));
     answer.unwrap_or_else(|_| Err(StoreError::new(ErrorKind::Unexpected, TOO_LATE)))
 }
 
@@ -68,6 +73,11 @@ mod tests {
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+    }
+
+    /// Sends what has this answer, if it is one.
+    fn send<T>(request: impl Future<Output = opendal::Result<T>>) -> impl Future<Output = opendal::Result<T>> {
+        super::send(request, |_| true)
     }
 
     /// A hold that was renewed so long ago.
@@ -113,6 +123,10 @@ mod tests {
         let failed = send(async { opendal::Result::<()>::Err(StoreError::new(ErrorKind::Unexpected, "reset")) });
         block_on(during(held.clone(), failed)).unwrap_err();
         assert!(!held.iter().any(|hold| hold.may_be_freed()));
+        let passed_on = hold(Duration::ZERO);
+        block_on(during(passed_on.clone(), super::send(async { opendal::Result::Ok(504) }, |status| *status < 500)))
+            .unwrap();
+        assert!(!passed_on.iter().any(|hold| hold.may_be_freed()));
         // a call that Ctrl-C ends drops its request
         let sent = during(stopped.clone(), send(std::future::pending::<opendal::Result<()>>()));
         block_on(async { tokio::time::timeout(Duration::from_millis(1), sent).await }).unwrap_err();

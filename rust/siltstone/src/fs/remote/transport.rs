@@ -6,7 +6,10 @@
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use http::{Method, Request, Response, header::RANGE};
+use http::{
+    Method, Request, Response, StatusCode,
+    header::{CONTENT_TYPE, RANGE},
+};
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
 use opendal_http_transport_reqwest::ReqwestTransport;
 use serde::Deserialize;
@@ -30,7 +33,7 @@ impl HttpTransport for CheckedTransport {
         let most = most_of_content(&request);
         let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
         let sent = self.inner.fetch(request);
-        let answer = if changes { sends::send(sent).await? } else { sent.await? };
+        let answer = if changes { sends::send(sent, tells_what_became).await? } else { sent.await? };
         let (parts, body) = answer.into_parts();
         let most = if !parts.status.is_success() {
             Some(MOST_OF_ERROR)
@@ -52,6 +55,17 @@ impl HttpTransport for CheckedTransport {
             body = HttpBody::new(stream::iter([Ok(content)]), size);
         }
         Ok(Response::from_parts(parts, body))
+    }
+}
+
+/// Whether an answer says what became of its request. A gateway that waits no longer says 504, or any 5xx, and the request may
+/// still come to the store; of those with 503 the store's own, which has refused, are XML or JSON.
+fn tells_what_became<T>(answer: &Response<T>) -> bool {
+    let content = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match answer.status() {
+        StatusCode::SERVICE_UNAVAILABLE => content.contains("xml") || content.contains("json"),
+        StatusCode::REQUEST_TIMEOUT => false,
+        status => !status.is_server_error(),
     }
 }
 
@@ -129,6 +143,17 @@ fn root_of(content: &[u8]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A gateway said 504 while the request was on its way: the lock was free, and the deletion came when others had committed.
+    #[test]
+    fn what_a_gateway_says_is_no_answer_of_the_store() {
+        let tells = |status: u16, content: &str| {
+            tells_what_became(&Response::builder().status(status).header(CONTENT_TYPE, content).body(()).unwrap())
+        };
+        assert!([200, 204, 404, 412].iter().all(|status| tells(*status, "text/html")));
+        assert!(tells(503, "application/xml") && tells(503, "application/json; charset=UTF-8"));
+        assert!(![408, 500, 502, 503, 504].iter().any(|status| tells(*status, "text/html")));
+    }
 
     fn bucket(kind: Kind) -> Bucket {
         Bucket { kind, name: "b".to_owned(), host: String::new() }
