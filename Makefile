@@ -37,7 +37,7 @@ help:
 	@echo "make servers fetch Azurite, with npm: its tests run with the others then"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
-	@echo "make docs    build the site in target/site: strict, links checked, without network but for its tools"
+	@echo "make docs    run the examples and build the site in target/site: strict, links checked, without network but for its tools"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
 	@echo "make fix     format and apply safe lint fixes"
 
@@ -171,7 +171,7 @@ bench: $(BENCH_VENV)/.built
 	$(BENCH_VENV)/bin/python benches/python/planning.py
 	$(BENCH_VENV)/bin/python benches/suite/run.py $(BENCH_ARGS)
 
-# The tools of the site are in a virtual environment of their own; the package is read, not imported.
+# The tools of the site are in a virtual environment of their own; examples run in it, with the package as `dev` builds it.
 $(DOCS_VENV)/.tools: pyproject.toml | machine
 	@echo "Installing what builds the site into $(DOCS_VENV)."
 	$(PYTHON) -m venv $(DOCS_VENV)
@@ -179,8 +179,8 @@ $(DOCS_VENV)/.tools: pyproject.toml | machine
 	$(DOCS_VENV)/bin/python -m pip install --quiet --group docs
 	@touch $@
 
-docs: $(DOCS_VENV)/.tools
-	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+docs: dev $(DOCS_VENV)/.tools
+	PYTHONPATH=$(CURDIR)/python NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
 	@echo "The site is in target/site: open target/site/index.html"
 
 wheel: $(VENV)/.tools

@@ -20,6 +20,16 @@ BESIDE = {
     "benches/README.md": "benches.md",
 }
 
+#: What scripts/site_examples.py makes pages of, and their pages.
+EXAMPLES = {
+    "examples/README.md": "examples.md",
+    "examples/notebooks/first_hour.ipynb": "first-hour.md",
+    "examples/notebooks/cdc_with_changelogs.ipynb": "cdc-with-changelogs.md",
+    "examples/notebooks/upkeep_of_a_neglected_table.ipynb": "upkeep-of-a-neglected-table.md",
+}
+PAGES = BESIDE | EXAMPLES
+SOURCES = {page: source for source, page in PAGES.items()}
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the documents beside docs/."""
@@ -27,14 +37,14 @@ def on_files(files: Any, config: Any) -> Any:
 
     for source, page in BESIDE.items():
         text = (PROJECT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, page, content=with_links(text, source)))
+        files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links of a page in docs/ to documents beside it."""
+    """Links of a page lead to pages, wherever its source lies."""
     name = page.file.src_uri
-    return markdown if name in BESIDE.values() else with_links(markdown, f"docs/{name}")
+    return with_links(markdown, SOURCES.get(name, f"docs/{name}"))
 
 
 def with_links(text: str, source: str) -> str:
@@ -46,8 +56,10 @@ def with_links(text: str, source: str) -> str:
         if "://" in target:
             return found[0]
         path = posixpath.normpath(posixpath.join(folder, target))
-        if path in BESIDE:
-            return f"[{label}]({BESIDE[path]}{anchor})"
+        if path in PAGES:
+            return f"[{label}]({PAGES[path]}{anchor})"
+        if path.startswith("examples/") and path.endswith(".py"):
+            return f"[{label}]({EXAMPLES['examples/README.md']}#{posixpath.basename(path).replace('.', '')})"
         if path.startswith("docs/"):
             return f"[{label}]({path.removeprefix('docs/')}{anchor})"
         if not (PROJECT / path).exists():

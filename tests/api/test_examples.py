@@ -1,12 +1,15 @@
-"""The code blocks of README.md and docs/, and the examples of all docstrings, run."""
+"""The code blocks of README.md and docs/, what lies in examples/, and the examples of all docstrings, run."""
 
 import builtins
 import doctest
 import importlib
 import importlib.util
+import json
 import pathlib
 import pkgutil
 import re
+import subprocess
+import sys
 
 import pytest
 import siltstone as st
@@ -73,9 +76,86 @@ def test_spark_blocks_of_a_page_run(page, tmp_path, monkeypatch, spark):
     run(page, blocks(page), {"spark": spark})
 
 
+PROGRAMS = sorted(str(program.relative_to(PROJECT)) for program in PROJECT.glob("examples/*.py"))
+NOTEBOOKS = sorted(str(book.relative_to(PROJECT)) for book in PROJECT.glob("examples/notebooks/*.ipynb"))
+
+
+def printed(program, *arguments):
+    """What a program of examples/ prints."""
+    command = [sys.executable, str(PROJECT / program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if "spark" not in program])
+def test_a_program_runs(program, tmp_path, monkeypatch):
+    """Without a directory it leaves nothing behind."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert printed(program).strip()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if "spark" not in p and "writers" not in p])
+def test_a_program_may_run_again_in_its_directory(program, tmp_path):
+    st.connect(tmp_path).create_database("other")
+    printed(program, tmp_path)
+    printed(program, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_the_pipeline_in_spark_runs(tmp_path):
+    from spark_session import require
+
+    require()
+    assert "zone 3 earned 29298.00" in printed("examples/spark_pipeline.py", tmp_path)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_a_notebook_is_kept_without_what_its_cells_made(notebook):
+    """As Jupyter writes it, so that a diff shows what was changed; `make docs` asks nbformat, too."""
+    text = (PROJECT / notebook).read_text(encoding="utf-8")
+    book = json.loads(text)
+    assert text == json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
+    assert set(book["metadata"]) == {"kernelspec", "language_info"}
+    names = [cell["id"] for cell in book["cells"]]
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]{0,63}", name) for name in names) and len(set(names)) == len(names)
+    for cell in book["cells"]:
+        assert cell["metadata"] == {} and all(isinstance(line, str) for line in cell["source"])
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None, cell["id"]
+        else:
+            assert cell["cell_type"] == "markdown" and "outputs" not in cell, cell["id"]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_the_cells_of_a_notebook_run_in_order(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    book = json.loads((PROJECT / notebook).read_text(encoding="utf-8"))
+    run(notebook, ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"], {})
+
+
+def test_every_example_is_listed():
+    listed = (PROJECT / "examples" / "README.md").read_text(encoding="utf-8")
+    site = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [name for name in [*PROGRAMS, *NOTEBOOKS] if f"({name.removeprefix('examples/')})" not in listed] == []
+    pages = [pathlib.Path(name).stem.replace("_", "-") + ".md" for name in NOTEBOOKS]
+    assert [page for page in [*pages, "examples.md"] if page not in site] == []
+
+
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "benches/README.md"],
+    [
+        *PAGES,
+        *[f"{name}.md" for name in ("ARCHITECTURE", "SECURITY", "CONTRIBUTING", "CHANGELOG", "RELEASING")],
+        "benches/README.md",
+        "examples/README.md",
+        *NOTEBOOKS,
+    ],
 )
 def test_links_of_a_page_lead_somewhere(page):
     text = (PROJECT / page).read_text(encoding="utf-8")
@@ -116,6 +196,9 @@ def test_links_of_the_site_lead_to_pages():
     text = "[a](../SECURITY.md#what) [b](types.md) [c](https://x.y) [d](../Makefile)\n```text\n[e](nothing.md)\n```"
     assert hook.with_links(text, "docs/x.md") == (
         "[a](security.md#what) [b](types.md) [c](https://x.y) `d`\n```text\n[e](nothing.md)\n```"
+    )
+    assert hook.with_links("[a](../upkeep_job.py) [b](first_hour.ipynb)", "examples/notebooks/x.ipynb") == (
+        "[a](examples.md#upkeep_jobpy) [b](first-hour.md)"
     )
     with pytest.raises(FileNotFoundError, match=r"nothing\.md"):
         hook.with_links("[e](../nothing.md)", "docs/x.md")
