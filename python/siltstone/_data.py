@@ -211,10 +211,11 @@ def _without_nan(value: Any) -> Any:
     """None for a missing value of pandas, also inside of its lists, as whole columns have it."""
     if type(value).__module__ != "numpy" or getattr(value, "ndim", 0) == 0:
         return None if _is_missing(value) else value
-    import pandas as pd
+    if value.dtype.kind == "M":  # not by pandas: it takes units below nanoseconds for these
+        import numpy as np
 
-    items = [pd.Timestamp(item) for item in value] if value.dtype.kind == "M" else list(value)
-    return [_without_nan(item) for item in items]
+        return [None if np.isnat(item) else item for item in value]
+    return [_without_nan(item) for item in value]
 
 
 def _is_missing(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,12 +57,14 @@ def finite(reader: Any, refused: list[SiltstoneError]) -> Any:
     from siltstone._pyarrow import pa
 
     def batches() -> Iterator[Any]:
-        for batch in reader:
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                if _is_infinite(column):
-                    refused.append(_infinite(name))
-                    raise refused[-1]
-            yield batch
+        # the connection has no other query while a reader is open, and what is kept of an error must not hold one
+        with contextlib.closing(reader):
+            for batch in reader:
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    if _is_infinite(column):
+                        refused.append(_infinite(name))
+                        raise _infinite(name)
+                yield batch
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

@@ -121,3 +121,12 @@ def test_texts_and_bytes_of_numpy_keep_their_zeros_at_the_end(make):
     rows = [{"s": "x\0", "b": b"x\0"}, {"s": "x", "b": b"x"}]
     assert t.scan().to_arrow().to_pylist() == rows
     assert t.scan(filter=st.col("s") == np.str_("x\0")).to_arrow().to_pylist() == rows[:1]
+
+
+def test_times_of_numpy_inside_of_a_pandas_column_mean_what_they_say(make):
+    """pandas takes picoseconds for nanoseconds: they were stored as times a thousand times later."""
+    t = make({"a": "ARRAY<TIMESTAMP(9)>"})
+    with pytest.raises(e.SchemaMismatch):
+        t.append(pd.DataFrame({"a": [np.array([1500], "M8[ps]")]}))
+    t.append(pd.DataFrame({"a": [np.array([1500, "NaT"], "M8[ns]")]}))
+    assert t.scan().to_arrow()["a"].combine_chunks().flatten().cast("int64").to_pylist() == [1500, None]

@@ -110,3 +110,15 @@ def test_what_arrow_has_is_cast_by_duckdb(make):
         )
     )
     assert t.scan().to_arrow().to_pylist() == [{"n": 5, "t": dt.time(10), "b": "10101", "d": None}]
+
+
+def test_a_refused_relation_leaves_its_connection_to_others(make):
+    """Every other query of the connection failed until the garbage collector ran."""
+    t = make({"a": "TIMESTAMP(6)"})
+    con = duckdb.connect()
+    with pytest.raises(e.SchemaMismatch) as kept:
+        t.append(con.sql("SELECT 'infinity'::TIMESTAMP AS a"))
+    assert kept.value is not None
+    assert con.sql("SELECT 1").fetchall() == [(1,)]
+    t.append(con.sql("SELECT TIMESTAMP '2020-01-01' AS a"))
+    assert t.scan().count() == 1

@@ -68,3 +68,23 @@ def test_a_deletion_is_not_sent_again_after_its_process_was_stopped(cat, s3, buc
     assert end == "done" or "the lock of the table was lost" in end
     assert len(deletions) == 1
     assert {f"lake/db.db/t/snapshot/snapshot-{n}" for n in (1, 2, 3, 4)} <= set(s3.keys(bucket))
+
+
+def test_a_table_that_is_made_where_one_was_dropped_stays(cat, s3, bucket):
+    """The drop's last answer was slow: it listed the place once more, and deleted the table that others had made there meanwhile."""
+    cat.create_table("db.t", {"id": "BIGINT"}).append([{"id": 1}])
+    made = []
+
+    def make():
+        made.append(cat.create_table("db.t", {"id": "BIGINT"}).append([{"id": 7}]))
+
+    def when(method, path):
+        return make if method == "DELETE" and "upkeep.lock" in path and not made else False
+
+    cutter = s3_server.Cutter(s3.port, when)
+    there = st.connect(f"s3://{bucket}/lake", options=s3.options(**{"s3.endpoint": cutter.url}))
+    there.drop_table("db.t")
+    cutter.close()
+    assert len(made) == 1
+    assert cat.table("db.t").scan().to_arrow().to_pylist() == [{"id": 7}]
+    assert cat.table("db.t").maintenance.fsck().ok

@@ -81,7 +81,8 @@ class Server:
 class Cutter:
     """A proxy before a server: of the requests that `when` names, the server gets them whole and the client no answer.
 
-    Where `when` returns bytes, those are the answer, and the server gets nothing.
+    Where `when` returns bytes, those are the answer, and the server gets nothing; where it returns a function, that is called when
+    the server has answered, before the client gets it.
     """
 
     def __init__(self, port, when):
@@ -118,7 +119,9 @@ class Cutter:
                         server.sendall(more)
                         sent += len(more)
                     answer = b"".join(iter(lambda: server.recv(65536), b""))
-                if found:
+                if callable(found):
+                    found()
+                elif found:
                     self.cut.append((method, path))
                     return
                 client.sendall(answer)

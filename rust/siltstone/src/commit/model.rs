@@ -6,6 +6,7 @@ use crate::{
     error::Error,
     io::TableContext,
     manifest::DataFileMeta,
+    predicate::Predicate,
     scan::PartitionSpec,
     snapshot::{BATCH_COMMIT_IDENTIFIER, RemovedSnapshot, Snapshot},
     wire::CommitMessage,
@@ -32,6 +33,8 @@ pub struct Committable {
     pub check_append: bool,
     /// The rows were read from this version: they must be what they were. `None`: none were.
     pub read: Option<ReadVersion>,
+    /// Of the rows that were read: what is committed relies on their presence, or on their absence.
+    pub looked_for: Option<Predicate>,
 }
 
 impl Committable {

@@ -219,7 +219,7 @@ impl TableCommit {
         // none of the own attempts is in the line: what others have committed is all there is
         self.check_not_repeated(request, store, tries, &removals)?;
         if let Some(read) = request.read {
-            self.check_undisturbed(read, request.source, store, latest, &removals)?;
+            self.check_undisturbed(read, request, store, latest, &removals)?;
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));

@@ -6,9 +6,10 @@
 //! snapshot 6   the statement writes the whole row: (a 'y', b 'old')                    (wrong: what snapshot 5 reported is lost)
 //! ```
 //!
-//! Append tables need no such look: their statements replace files, and two that replace the same file are a conflict. Of
-//! primary-key tables, rows are in conflict when a file came to the bucket whose keys may be among those that the statement
-//! writes. Java does not look.
+//! Of append tables, statements that change rows need no such look: they replace files, and two that replace the same file are a
+//! conflict. Of primary-key tables, rows are in conflict when a file came to the bucket whose keys may be among those that the
+//! statement writes. A statement that relies on rows which it does not write, because it inserts what is not there, says what it
+//! has looked for: no such row may have come or gone ([`changed_file`]). Java does not look.
 
 use super::{
     TableCommit,
@@ -17,11 +18,14 @@ use super::{
     model::ReadVersion,
     overwrite::Partitions,
     plan::Source,
+    request::Request,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, row_ids},
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
+    predicate::Predicate,
+    scan::changed_file,
     snapshot::{CommitKind, Removals, Snapshot},
     types::DataType,
 };
@@ -34,22 +38,24 @@ impl TableCommit {
     pub(super) fn check_undisturbed(
         &self,
         read: &ReadVersion,
-        source: Source<'_>,
+        request: &Request<'_>,
         store: &ManifestStore,
         latest: Option<&Snapshot>,
         removals: &Removals,
     ) -> Result<()> {
+        let (source, looked_for) = (request.source, &request.committable.looked_for);
         let Some(latest) = latest else {
             return if read.is_none() { Ok(()) } else { Err(self.disturbed("the version that was read has gone")) };
         };
         if read.as_ref().is_some_and(|read| read.is(latest)) {
             return Ok(());
         }
+        let mut before = None;
         let first = match read {
             None => 0,
             Some(read) => {
-                let there = self.snapshots.existing([read.id])?.pop();
-                if !there.is_some_and(|found| read.is(&found) && !removals.is_rolled_back(&found)) {
+                before = self.snapshots.existing([read.id])?.pop();
+                if !before.as_ref().is_some_and(|found| read.is(found) && !removals.is_rolled_back(found)) {
                     return Err(self.disturbed("the version that was read has expired, or was rolled back"));
                 }
                 read.id
@@ -65,6 +71,11 @@ impl TableCommit {
                 Source::Overwrite { partitions, .. } => changes_rows(&self.ctx, &snapshot, partitions, store)?,
                 Source::Manifests => None,
             };
+            let disturbed = match looked_for {
+                Some(rows) if disturbed.is_none() => self.changed(before.as_ref(), &snapshot, rows)?,
+                _ => disturbed,
+            };
+            before = Some(snapshot);
             if let Some(file) = disturbed {
                 let text = "another commit has written to rows that the statement has read";
                 return Err(self.disturbed(text).with("snapshot", id).with("file", file));
@@ -75,6 +86,16 @@ impl TableCommit {
             return Err(self.disturbed("versions expire while they are looked at"));
         }
         Ok(())
+    }
+
+    /// A file that the snapshot brings or takes away, with rows that were looked for; or the index of rows that it deletes.
+    fn changed(&self, before: Option<&Snapshot>, snapshot: &Snapshot, rows: &Predicate) -> Result<Option<String>> {
+        let index = |snapshot: &Snapshot| snapshot.index_manifest.clone();
+        let deletes = snapshot.commit_kind != CommitKind::Compact && !self.ctx.schema.has_primary_key();
+        if deletes && before.and_then(index) != index(snapshot) {
+            return Ok(index(snapshot).or_else(|| before.and_then(index)));
+        }
+        changed_file(&self.ctx, snapshot, rows)
     }
 
     fn disturbed(&self, text: &str) -> Error {

@@ -42,7 +42,7 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
     });
     let rows = statement.rows;
     let messages = statement.finish(done, [writer])?;
-    Ok(Modified { messages, rows, read: None })
+    Ok(Modified { messages, rows, ..Modified::default() })
 }
 
 /// A writer of new versions of rows, which keep their ids; they are written beside the others: compaction has its own time.

@@ -20,10 +20,10 @@ use crate::{
         FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, read_row_group,
         row_groups,
     },
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, GlobalIndexMeta, ManifestStore},
     predicate::{Predicate, evaluate},
     scan::{ScanRequest, plan},
-    snapshot::RemovedSnapshot,
+    snapshot::{RemovedSnapshot, Snapshot},
     types::{DataField, TypeKind},
     wire::CommitMessage,
     write::convert_column,
@@ -37,6 +37,7 @@ pub fn modify_columns(ctx: &TableContext, change: &Modification) -> Result<Modif
     let plan = plan(ctx, &request)?;
     let Some(snapshot) = &plan.snapshot else { return Ok(Modified::default()) };
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
+    check_indexes(ctx, snapshot, &change.set)?;
     let statement = Statement { ctx, set: &change.set, filter: plan.read.filter.as_ref() };
     let mut messages: BTreeMap<BucketId, CommitMessage> = BTreeMap::new();
     let mut rows = 0_u64;
@@ -57,7 +58,7 @@ pub fn modify_columns(ctx: &TableContext, change: &Modification) -> Result<Modif
         }
     }
     let messages = messages.into_values().filter(|message| !message.is_empty()).collect();
-    Ok(Modified { messages, rows, read: Some(Some(RemovedSnapshot::from(snapshot))) })
+    Ok(Modified { messages, rows, read: Some(Some(RemovedSnapshot::from(snapshot))), looked_for: None })
 }
 
 /// Rows stay where they are.
@@ -82,6 +83,27 @@ fn check_columns(ctx: &TableContext, set: &[Assignment]) -> Result<()> {
             .with("column", partition.column())
             .hint("write them into a new table"))
     })
+}
+
+/// Global indexes, which Java builds, are not kept up here: Java would ask them for new values, and miss the rows.
+fn check_indexes(ctx: &TableContext, snapshot: &Snapshot, set: &[Assignment]) -> Result<()> {
+    let Some(name) = &snapshot.index_manifest else { return Ok(()) };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let entries = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
+    let indexed: Vec<i32> =
+        entries.iter().filter_map(|entry| entry.global_index.as_ref()).flat_map(fields_of).collect();
+    let is_indexed = |name: &str| ctx.schema.field(name).is_some_and(|field| indexed.contains(&field.id));
+    set.iter().find(|assigned| is_indexed(assigned.column())).map_or(Ok(()), |assigned| {
+        Err(Error::unsupported("an update of a column with a global index")
+            .with("table", &ctx.name)
+            .with("column", assigned.column())
+            .hint("drop its global index with Java Paimon, update, and build it again"))
+    })
+}
+
+/// The ids of the columns that an index is of.
+fn fields_of(index: &GlobalIndexMeta) -> Vec<i32> {
+    [index.index_field_id].into_iter().chain(index.extra_field_ids.iter().flatten().copied()).collect()
 }
 
 struct Statement<'a> {

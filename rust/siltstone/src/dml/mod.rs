@@ -32,7 +32,7 @@ pub use append::modify_files;
 pub use columns::modify_columns;
 pub use expression::Assignment;
 pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, rows_to_change, write_keys, write_matching};
-pub use merge::{Merge, MergeArgs, Merged, Source, merge_files, merge_rows, rows_to_merge};
+pub use merge::{Merge, MergeArgs, Merged, Source, looked_for, merge_files, merge_rows, rows_to_merge};
 pub use removal::check_deletes;
 pub use replace::Replacement;
 
@@ -63,6 +63,8 @@ pub struct Modified {
     pub rows: u64,
     /// The version that they were found in, where the messages do not say which files they replace.
     pub read: Option<ReadVersion>,
+    /// Rows on whose presence or absence it relies.
+    pub looked_for: Option<Predicate>,
 }
 
 /// An expression that cannot be computed, or not for this column.

@@ -218,6 +218,7 @@ mod tests {
         };
         for (key, value) in [
             ("data-file.prefix", "a/b"),
+            ("data-file.prefix", "a:b"),
             ("data-file.prefix", ".x"),
             ("data-file.prefix", &*"x".repeat(191)),
             ("changelog-file.prefix", "../x"),

@@ -98,7 +98,8 @@ pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
-        if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') {
+        // Java reads none of the files of a prefix with a colon
+        if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') || prefix.contains(':') {
             return Err(forbidden_option(key, format!("{prefix:?} cannot begin a file name")));
         }
         if prefix.len() > LONGEST_PREFIX {

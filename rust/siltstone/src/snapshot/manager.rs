@@ -240,7 +240,7 @@ impl SnapshotManager {
             return if hint.is_none() && removals.say_nothing() {
                 self.never_had_any()
             } else {
-                Err(self.all_gone_by(removals))
+                Err(self.all_gone_by(hint, removals))
             };
         }
         for id in self.since_fence(listed, removals)?.into_iter().rev() {
@@ -249,10 +249,15 @@ impl SnapshotManager {
                 return Ok(Some(snapshot));
             }
         }
-        Err(self.all_gone_by(removals))
+        Err(self.all_gone_by(hint, removals))
     }
 
-    fn all_gone_by(&self, removals: &Removals) -> Error {
+    /// `hint`: what the file of hints said, which may have been that of a table in whose place another one is now.
+    fn all_gone_by(&self, hint: Option<i64>, removals: &Removals) -> Error {
+        if hint.is_some() && self.hint(LATEST).is_ok_and(|now| now != hint) {
+            let text = "the hint changed while the latest snapshot was looked for";
+            return Error::new(ErrorKind::FileNotFound, text).with("file", &self.directory);
+        }
         let error = self.all_gone();
         if removals.are_settled() || error.kind() != ErrorKind::CorruptFile {
             return error;

@@ -130,6 +130,9 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
         "it starts or ends with a space"
     } else if name.chars().any(is_invisible) {
         "it contains a character that is not seen"
+    } else if name.contains(':') {
+        // Java makes such a tag, and then its expiry, rollback and `$tags` end with URISyntaxException
+        "it contains a colon, with which Java Paimon cannot read the table's tags, branches or consumers"
     } else if name.contains(['*', '?']) {
         "a shell reads it as a pattern"
     } else if name == "." || name == ".." {

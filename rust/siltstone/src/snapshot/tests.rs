@@ -172,6 +172,20 @@ fn a_name_that_another_had_is_a_lost_race_and_one_that_another_has_now_is_not() 
     assert_eq!(published_beside(false, |_| ()), Named::Ours);
 }
 
+/// The hint was that of a table that was dropped meanwhile, and the new one was told to restore its snapshots.
+#[test]
+fn the_hint_of_a_table_that_was_dropped_says_nothing_of_the_one_in_its_place() {
+    let (io, _) = table(1..=1);
+    io.put("/t/snapshot/LATEST", b"1");
+    let others = io.clone();
+    let meanwhile = Meanwhile::new().before("read", "/snapshot/snapshot-1", move || {
+        others.delete("/t/snapshot/snapshot-1")?;
+        others.delete("/t/snapshot/LATEST")
+    });
+    let fs: FileIoRef = Arc::new(io.behind(Arc::new(meanwhile)));
+    assert_eq!(SnapshotManager::new(fs, "/t").latest().expect("an empty table"), None);
+}
+
 #[test]
 fn a_publication_whose_answer_was_lost_is_found_on_the_next_attempt() {
     let (io, manager) = table(1..=1);
@@ -235,6 +249,7 @@ fn names_of_tags_and_branches_are_one_path_segment() {
         "a ",
         " a",
         "a*",
+        "2026-11-28T10:00",
         "a\u{202e}b",
         "a\u{200b}",
         &"x".repeat(300),

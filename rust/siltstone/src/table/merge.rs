@@ -6,15 +6,15 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::{
-    CommitReport, Table,
+    CommitReport, Table, TableWriter,
     modify::{TRIES, counted},
     write::give_up_on_conflict,
 };
 use crate::{
     Error, ErrorKind, Result,
     commit::Committable,
-    dml::{Merge, MergeArgs, Merged, Source, merge_files, merge_rows, rows_to_merge},
-    scan::overtaken::again_when_overtaken,
+    dml::{Merge, MergeArgs, Merged, Source, looked_for, merge_files, merge_rows, rows_to_merge},
+    scan::{ScanPlan, overtaken::again_when_overtaken},
 };
 
 /// What a merge did.
@@ -61,11 +61,13 @@ impl Table {
         }
         let merged = Cell::new(Merged::default());
         let newest = || rows_to_merge(ctx, &merge, &source);
-        let commit = self.write_found(&newest, &|found, writer| {
+        let write = |found: &ScanPlan, writer: &mut TableWriter| {
             let done = merge_rows(ctx, &merge, &source, found, &mut counted(writer))?;
             merged.set(done);
             Ok(done.rows())
-        })?;
+        };
+        let relied_on = || (merged.get().inserted > 0).then(|| looked_for(&merge, &source));
+        let commit = self.write_found(&newest, &write, &relied_on)?;
         Ok(MergeReport { commit, merged: merged.get() })
     }
 
@@ -78,7 +80,8 @@ impl Table {
             let (modified, merged) = again_when_overtaken(ctx, || merge_files(ctx, merge, source))?;
             self.check_still_there(modified.rows)?;
             let (messages, read) = (modified.messages.clone(), modified.read.clone());
-            let committable = Committable { messages, read, ..Committable::default() };
+            let looked_for = modified.looked_for.clone();
+            let committable = Committable { messages, read, looked_for, ..Committable::default() };
             match give_up_on_conflict(&commit, &modified.messages, commit.commit(committable)) {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
                     tracing::info!(table = ctx.name, %error, "the merge runs again");

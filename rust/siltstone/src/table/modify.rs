@@ -90,7 +90,7 @@ impl Table {
             Replacement::new(ctx, &change.set)?;
         }
         let newest = || rows_to_change(ctx, &change.filter);
-        self.write_found(&newest, &|found, writer| write_matching(ctx, &change, found, &mut counted(writer)))
+        self.write_found(&newest, &|found, writer| write_matching(ctx, &change, found, &mut counted(writer)), &|| None)
     }
 
     /// Deletes the rows that have these keys (a primary-key table), as one commit.
@@ -111,9 +111,10 @@ impl Table {
             }
             KeysToDelete::Rows(wanted) => {
                 let condition = wanted.condition()?;
-                let deleted = self.write_found(&|| rows_to_change(ctx, &condition), &|found, writer| {
+                let write = |found: &ScanPlan, writer: &mut TableWriter| {
                     wanted.write(found, threads(None), &mut counted(writer))
-                });
+                };
+                let deleted = self.write_found(&|| rows_to_change(ctx, &condition), &write, &|| None);
                 deleted.map_err(|error| self.of_table(error))
             }
         }
@@ -157,11 +158,17 @@ impl Table {
 
     /// Commits what `write` makes of the rows that `find` has found in the newest version; again on a newer one when others
     /// have written to these rows meanwhile.
-    pub(super) fn write_found(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+    /// `looked_for`: on which rows it relies besides, when it has written.
+    pub(super) fn write_found(
+        &self,
+        find: Find<'_>,
+        write: WriteFound<'_>,
+        looked_for: &dyn Fn() -> Option<Predicate>,
+    ) -> Result<CommitReport> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.write_found_once(find, write) {
+            match self.write_found_once(find, write, looked_for) {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
                     tracing::info!(table = self.context().name, %error, "the statement runs again");
                 }
@@ -170,7 +177,12 @@ impl Table {
         }
     }
 
-    fn write_found_once(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+    fn write_found_once(
+        &self,
+        find: Find<'_>,
+        write: WriteFound<'_>,
+        looked_for: &dyn Fn() -> Option<Predicate>,
+    ) -> Result<CommitReport> {
         check_merges_alike(self.context(), [self.context().schema.id])?;
         let (found, mut writer, rows) = again_when_overtaken(self.context(), || {
             let found = find()?;
@@ -185,7 +197,8 @@ impl Table {
             }
         })?;
         let read = found.snapshot.as_ref().map(RemovedSnapshot::from);
-        let committed = writer.commit(Committable { read: Some(read), ..Committable::default() });
+        let committable = Committable { read: Some(read), looked_for: looked_for(), ..Committable::default() };
+        let committed = writer.commit(committable);
         writer.close();
         Ok(CommitReport { affected_rows: rows, ..committed? })
     }

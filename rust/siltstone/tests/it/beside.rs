@@ -6,6 +6,7 @@ mod cross_partition;
 mod dynamic;
 mod handed_out;
 mod late;
+mod merges;
 mod released;
 mod rescales;
 mod streams;

@@ -19,6 +19,7 @@ mod file_indexes;
 mod fixtures;
 mod folder;
 mod fsck;
+mod global_index;
 mod interleavings;
 mod layers;
 mod metadata;

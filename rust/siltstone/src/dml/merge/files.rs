@@ -7,7 +7,7 @@ use arrow_array::UInt32Array;
 
 use super::{
     Merge, Merged, Source, count,
-    keyed::{condition, new_rows},
+    keyed::{looked_for, new_rows},
     pass::{Pass, positions_of, taken},
 };
 use crate::{
@@ -31,7 +31,8 @@ use crate::{
 /// # Errors
 /// `InvalidArgument` where several rows of the source would change one row of the table.
 pub fn merge_files(ctx: &TableContext, merge: &Merge, source: &Source) -> Result<(Modified, Merged)> {
-    let request = ScanRequest { filter: Some(condition(merge, source).into()), ..ScanRequest::default() };
+    let rows = looked_for(merge, source);
+    let request = ScanRequest { filter: Some(rows.clone().into()), ..ScanRequest::default() };
     let plan = plan(ctx, &request)?;
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
     let mut work = Work {
@@ -53,8 +54,9 @@ pub fn merge_files(ctx: &TableContext, merge: &Merge, source: &Source) -> Result
     let Work { versions, inserts, merged, .. } = work;
     let messages = statement.finish(done, [versions, inserts])?;
     // what others add meanwhile may belong to rows that are inserted
-    let read = (merged.inserted > 0).then(|| plan.snapshot.as_ref().map(RemovedSnapshot::from));
-    Ok((Modified { messages, rows: merged.rows(), read }, merged))
+    let inserts = merged.inserted > 0;
+    let read = inserts.then(|| plan.snapshot.as_ref().map(RemovedSnapshot::from));
+    Ok((Modified { messages, rows: merged.rows(), read, looked_for: inserts.then_some(rows) }, merged))
 }
 
 fn none(ctx: &TableContext) -> DeletionVector {

@@ -34,11 +34,11 @@ use crate::{
 /// # Errors
 /// `InvalidArgument` where rows wait for buckets that may be among them.
 pub fn rows_to_merge(ctx: &TableContext, merge: &Merge, source: &Source) -> Result<ScanPlan> {
-    columns_to_change(ctx, &condition(merge, source), merge.columns(ctx))
+    columns_to_change(ctx, &looked_for(merge, source), merge.columns(ctx))
 }
 
 /// What the rows of the table satisfy that a clause may change, or that keep a row of the source from being inserted.
-pub(super) fn condition(merge: &Merge, source: &Source) -> Predicate {
+pub fn looked_for(merge: &Merge, source: &Source) -> Predicate {
     if merge.looks_at_all_rows() {
         return Predicate::Constant(true);
     }

@@ -19,7 +19,7 @@ mod source;
 
 pub use clauses::{Merge, MergeArgs};
 pub use files::merge_files;
-pub use keyed::{merge_rows, rows_to_merge};
+pub use keyed::{looked_for, merge_rows, rows_to_merge};
 pub use source::Source;
 
 /// How many rows a merge has changed.

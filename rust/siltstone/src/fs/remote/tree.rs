@@ -6,9 +6,15 @@
 
 use std::sync::Arc;
 
-use opendal::{EntryMode, ErrorKind as StoreError, Metadata, options::ListOptions};
+use opendal::{EntryMode, ErrorKind as StoreError, Metadata, Operator, options::ListOptions};
 
-use super::{ANSWER, RemoteFileIo, azure, client::Store, errors, folders, held, kind::Kind, runtime};
+use super::{
+    ANSWER, RemoteFileIo, azure,
+    client::{Operators, Store},
+    errors, folders, held,
+    kind::Kind,
+    runtime,
+};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -118,20 +124,24 @@ pub(super) fn has_any(store: &Arc<Store>, path: &str) -> Result<bool> {
 
 /// Deletes objects, many by one request.
 pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
+    delete_by(store, keys, |operators| operators.retried.clone())
+}
+
+fn delete_by(store: &Arc<Store>, keys: Vec<String>, operator: impl Fn(&Operators) -> Operator) -> Result<()> {
     let mut left = keys;
     while !left.is_empty() {
         cancel::check()?;
         let rest = left.split_off(left.len().min(BATCH));
         let first = left.first().cloned().unwrap_or_default();
-        let operators = store.operators()?;
+        let operator = operator(&store.operators()?);
         let one_by_one = azure::signs_names(&store.bucket, &store.settings);
         let deleted = held::answered(store, &first, ANSWER, async move {
             use futures::{StreamExt as _, TryStreamExt as _};
             if !one_by_one && left.len() > 1 {
-                return operators.retried.delete_iter(left).await;
+                return operator.delete_iter(left).await;
             }
             let each = left.into_iter().map(|key| {
-                let operator = operators.retried.clone();
+                let operator = operator.clone();
                 async move { operator.delete(&key).await }
             });
             futures::stream::iter(each).buffer_unordered(AT_ONCE).try_collect::<()>().await
@@ -146,33 +156,40 @@ pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
 /// is one, it has its lock.
 fn rank(key: &str, below: &str) -> u8 {
     match below.get(key.len()..).map(|rest| rest.trim_start_matches('/')) {
-        Some(rest) if rest.starts_with("siltstone/upkeep.lock") => 3,
-        Some(rest) if rest.starts_with("schema/") => 2,
-        Some("snapshot/LATEST" | "snapshot/EARLIEST") => 1,
+        Some(rest) if rest.starts_with("siltstone/upkeep.lock") => LOCK,
+        Some(rest) if rest.starts_with("schema/") => SCHEMAS,
+        Some("snapshot/LATEST" | "snapshot/EARLIEST") => HINTS,
         _ => 0,
     }
 }
+
+const HINTS: u8 = 1;
+const SCHEMAS: u8 = 2;
+const LOCK: u8 = 3;
 
 /// Deletes everything below a directory, and its marker.
 pub(super) fn delete_all_below(store: &Arc<Store>, path: &str, key: &str) -> Result<()> {
     if key.is_empty() {
         return Err(Error::unsupported("deleting all of a bucket").with("path", path));
     }
+    let (mut directories, mut last) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         // while there are schemas, the lock is renewed
-        let (directories, mut keys) = folders::apart(store.bucket.kind, all_below(store, path, key)?);
-        if keys.is_empty() {
+        (directories, last) = folders::apart(store.bucket.kind, all_below(store, path, key)?);
+        let mut now: Vec<String> = last.extract_if(.., |below| rank(key, below) < SCHEMAS).collect();
+        if now.is_empty() {
             break;
         }
-        for turn in 0..=3 {
-            if turn == 3 {
-                store.leases.give_up(key);
-            }
-            let now = keys.extract_if(.., |below| rank(key, below) == turn).collect();
-            delete_keys(store, now)?;
-        }
-        delete_one_by_one(store, directories)?;
+        let hints = now.extract_if(.., |below| rank(key, below) == HINTS).collect();
+        delete_keys(store, now)?;
+        delete_keys(store, hints)?;
     }
+    // without schemas the place is anybody's: what is there from now on is not listed again, and not deleted twice
+    let lock = last.extract_if(.., |below| rank(key, below) == LOCK).collect();
+    delete_keys(store, last)?;
+    store.leases.give_up(key);
+    delete_by(store, lock, |operators| operators.once.clone())?;
+    delete_one_by_one(store, directories)?;
     folders::delete(store, path, key)
 }
 
