@@ -194,3 +194,19 @@ def test_filters_that_are_larger_than_the_write_buffer_are_given_up(make, caplog
     assert t.scan(filter="c3 = 1").count() == 1
     assert t.inspect("file_indexes").count() == 0
     assert "too much memory" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["bitmap", "bsi", "range-bitmap", "bloom-filter"])
+def test_an_index_of_a_column_is_not_asked_for_a_key_of_a_map(make, kind):
+    """The index of the column ``x[k]`` was asked for the key ``k`` of ``x``, and rows were lost."""
+    key = f"file-index.{kind}.columns"
+    t = make({"id": "INT", "x[k]": "INT", "x": "MAP<STRING, INT>"}, **{key: "x[k]"})
+    t.append([{"id": n, "x[k]": n, "x": {"k": 100 + n}} for n in range(10)])
+    assert t.scan(["id"], filter="x['k'] = 105").to_arrow()["id"].to_pylist() == [5]
+    later = make({"id": "INT", "x": "MAP<STRING, INT>"}, **{key: "x[k]"})
+    later.append([{"id": 1, "x": {"k": 100}}])
+    later.alter().add_column("x[k]", "INT").commit()
+    later = st.open_table(later.location)
+    later.append([{"id": 2, "x": {"k": 200}, "x[k]": 1}])
+    assert later.scan(["id"], filter="x['k'] = 200").to_arrow()["id"].to_pylist() == [2]
+    assert later.scan(["id"], filter="x['k'] = 100").to_arrow()["id"].to_pylist() == [1]

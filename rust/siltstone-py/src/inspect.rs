@@ -49,16 +49,16 @@ impl Inspection {
         })
     }
 
-    fn batch(&self) -> Result<RecordBatch> {
+    fn batches(&self, args: &InspectArgs) -> Result<Vec<RecordBatch>> {
         Ok(match &self.about {
-            About::Table(table) => table.inspect(&self.name, &self.args)?,
-            About::Catalog(catalog) => catalog.inspect(&self.name, &self.args)?,
+            About::Table(table) => table.inspect(&self.name, args)?,
+            About::Catalog(catalog) => catalog.inspect(&self.name, args)?,
         })
     }
 
     fn rows(&self) -> Result<BatchStream> {
-        let batch = self.batch()?;
-        Ok(Box::new(std::iter::once(Ok(batch))))
+        let batches = self.batches(&self.args)?;
+        Ok(Box::new(batches.into_iter().map(Ok)))
     }
 }
 
@@ -88,6 +88,8 @@ impl Inspection {
     }
 
     fn count(&self, py: Python<'_>) -> Result<usize> {
-        interruptible(py, || Ok(self.batch()?.num_rows()))
+        // no column is made for that
+        let args = InspectArgs { columns: Some(Vec::new()), ..self.args.clone() };
+        interruptible(py, || Ok(self.batches(&args)?.iter().map(RecordBatch::num_rows).sum()))
     }
 }

@@ -122,6 +122,15 @@ pub(crate) fn grow<T>(list: &mut Vec<T>, more: usize, what: impl std::fmt::Displ
     list.try_reserve(more).map_err(|e| refused(bytes, what, e))
 }
 
+/// Room for so many more bytes of a text, which at least doubles, or an error; `what` needs it.
+pub(crate) fn grow_text(text: &mut String, more: usize, what: impl std::fmt::Display) -> Result<()> {
+    if text.capacity() - text.len() >= more {
+        return Ok(());
+    }
+    let bytes = text.len().saturating_add(more);
+    text.try_reserve(more).map_err(|e| refused(bytes, what, e))
+}
+
 /// All elements of some lists, one list after another, or an error; `what` needs them.
 pub(crate) fn joined<T>(parts: Vec<Vec<T>>, what: impl std::fmt::Display) -> Result<Vec<T>> {
     let mut all = Vec::new();
@@ -164,6 +173,9 @@ mod tests {
         let error = grow(&mut vec![0_u64], usize::MAX / 16, "a list").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
         grow(&mut vec![0_u64], 100, "a list").unwrap();
+        let error = grow_text(&mut "x".to_owned(), usize::MAX / 4, "a text").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        grow_text(&mut "x".to_owned(), 100, "a text").unwrap();
         assert_eq!(joined(vec![vec![1], vec![], vec![2, 3]], "a test").unwrap(), [1, 2, 3]);
     }
 

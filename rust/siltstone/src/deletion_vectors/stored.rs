@@ -21,13 +21,21 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::{BitmapKind, DeletionVector, MAGIC_32, MAGIC_64, Position};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits,
+};
 
 const NO_RUNS: u32 = 12346;
 const RUNS: u32 = 12347;
 /// Containers of so many values or fewer are lists.
 const LIST_LIMIT: u32 = 4096;
 const WORD_BYTES: usize = 8192;
+/// Bytes of the smallest bitmap with its key, and of the smallest container.
+const LEAST_PART: usize = 22;
+const LEAST_CONTAINER: usize = 6;
+/// What a bitmap takes in a list that has grown, and around its containers.
+const PART_MEMORY: usize = 2 * size_of::<Part>() + 32;
 /// From so many containers on, bitmaps with runs have offsets.
 const OFFSETS_FROM: usize = 4;
 
@@ -106,6 +114,10 @@ impl DeletedRows {
 
     fn read_parts(&mut self, end: usize) -> Result<()> {
         let data = self.bytes.clone();
+        if let (BitmapKind::Bits64, Some(count)) = (self.kind, data.get(8..).and_then(|rest| rest.first_chunk::<8>())) {
+            let bytes = memory_of_parts(u64::from_le_bytes(*count), end);
+            limits::ask(bytes, "a deletion vector").map_err(|e| e.with("file", &self.file))?;
+        }
         let mut cursor = Cursor { data: &data[..end], at: 8 };
         let result = match self.kind {
             BitmapKind::Bits32 => self.read_part(&mut cursor, 0),
@@ -375,6 +387,13 @@ impl TryFrom<&mut DeletionVector> for DeletedRows {
     }
 }
 
+/// What so many bitmaps in so many bytes take at most: those of few rows take more memory than bytes.
+fn memory_of_parts(count: u64, bytes: usize) -> usize {
+    let parts = to_usize(count).min(bytes / LEAST_PART);
+    let containers = parts.saturating_mul(1 << 16).min(bytes / LEAST_CONTAINER);
+    parts.saturating_mul(PART_MEMORY).saturating_add(containers.saturating_mul(size_of::<Container>()))
+}
+
 /// Expected, found.
 type Parsed<T> = std::result::Result<T, (&'static str, String)>;
 
@@ -502,4 +521,19 @@ fn clear_range(mask: &mut [u64], range: Range<usize>) {
 
 fn to_usize(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Millions of bitmaps with a row each were several times as much as their bytes, and nobody asked for it.
+    #[test]
+    fn bitmaps_of_few_rows_count_with_what_they_take() {
+        assert!(memory_of_parts(100_000, 22 * 100_000) >= 100_000 * (size_of::<Part>() + size_of::<Container>()));
+        // no more than there can be
+        assert!(memory_of_parts(u64::MAX, 2200) < 100 * 300);
+        // one dense bitmap
+        assert!(memory_of_parts(1, 100 << 20) < 2 << 20);
+    }
 }

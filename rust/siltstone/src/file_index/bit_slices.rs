@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use crate::predicate::CompareOp;
+use crate::{cancel, error::Result, predicate::CompareOp};
 
 /// The numbers that some rows have.
 #[derive(Debug, Default)]
@@ -31,18 +31,19 @@ impl BitSlices {
     }
 
     /// Rows whose number compares like this.
-    pub(super) fn compare(&self, op: CompareOp, number: u64) -> RoaringBitmap {
+    pub(super) fn compare(&self, op: CompareOp, number: u64) -> Result<RoaringBitmap> {
         let bits = self.slices.len();
         let beyond = bits < 64 && number >> bits != 0;
         if beyond {
-            return match op {
+            return Ok(match op {
                 CompareOp::Lt | CompareOp::LtEq | CompareOp::NotEq => self.existing.clone(),
                 _ => RoaringBitmap::new(),
-            };
+            });
         }
         let (mut less, mut more) = (RoaringBitmap::new(), RoaringBitmap::new());
         let mut equal = self.existing.clone();
         for (bit, slice) in self.slices.iter().enumerate().rev() {
+            cancel::check()?;
             if number >> bit & 1 == 1 {
                 less |= &equal - slice;
                 equal &= slice;
@@ -51,13 +52,13 @@ impl BitSlices {
                 equal -= slice;
             }
         }
-        match op {
+        Ok(match op {
             CompareOp::Eq => equal,
             CompareOp::NotEq => less | more,
             CompareOp::Lt => less,
             CompareOp::LtEq => less | equal,
             CompareOp::Gt => more,
             CompareOp::GtEq => more | equal,
-        }
+        })
     }
 }

@@ -17,6 +17,7 @@ use roaring::RoaringBitmap;
 use super::{
     Candidates,
     key::{Form, Key, put_length},
+    listed::{Listed, ask_whether_to_stop},
     question::{Index, Question},
     roaring_bytes,
 };
@@ -24,6 +25,7 @@ use crate::{
     cancel,
     codec::ByteReader,
     error::{Error, Result},
+    limits::{self, Taken},
 };
 
 /// An index that was read: where the bitmap of each value is.
@@ -50,12 +52,15 @@ impl<'a> Bitmaps<'a> {
         }
         let distinct = from.count_be(form.least().saturating_add(4))?;
         let nulls = if from.u8()? == 0 { None } else { Some(from.i32_be()?) };
+        let mut values = Listed::new(&from, distinct, rows)?;
         if version == 1 {
-            let mut values = Vec::with_capacity(distinct);
             for _ in 0..distinct {
-                values.push((form.read(&mut from)?, from.i32_be()?));
+                let value = (form.read(&mut from)?, from.i32_be()?);
+                values.push(&from, value)?;
             }
-            values.sort_by(|a, b| a.0.cmp(&b.0));
+            let mut values = values.finish(&from)?;
+            // takes no memory beside the list
+            values.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             let body = from.take(from.remaining())?;
             return Ok(Self { what, rows, nulls, values, body });
         }
@@ -63,15 +68,13 @@ impl<'a> Bitmaps<'a> {
             from.i32_be()?;
         }
         let blocks = from.count_be(form.least().saturating_add(4))?;
-        for _ in 0..blocks {
+        for number in 0..blocks {
+            ask_whether_to_stop(number)?;
             form.read(&mut from)?;
             from.i32_be()?;
         }
         let size = from.count_be(1)?;
-        let values = read_blocks(what, from.take(size)?, blocks, form)?;
-        if values.len() != distinct {
-            return Err(from.error(format!("{distinct} values"), values.len()));
-        }
+        let values = read_blocks(what, from.take(size)?, blocks, form, values)?;
         let body = from.take(from.remaining())?;
         Ok(Self { what, rows, nulls, values, body })
     }
@@ -99,7 +102,7 @@ impl<'a> Bitmaps<'a> {
         let bytes = self.body.get(start..);
         let bytes =
             bytes.ok_or_else(|| Error::corrupt(self.what, start as u64, "a bitmap of rows", "the end of the index"))?;
-        roaring_bytes::read_next(self.what, &mut ByteReader::new(self.what, bytes), self.rows)
+        roaring_bytes::read_next(self.what, &mut ByteReader::new(self.what, bytes), self.rows, &Taken::default())
     }
 
     fn any(&self, keys: &[Key]) -> Result<RoaringBitmap> {
@@ -109,7 +112,13 @@ impl<'a> Bitmaps<'a> {
     /// Rows of the values between these places.
     fn between(&self, from: usize, to: usize) -> Result<RoaringBitmap> {
         let values = self.values.get(from..to.max(from)).unwrap_or_default();
-        values.iter().try_fold(RoaringBitmap::new(), |all, (_, offset)| Ok(all | self.bitmap(*offset)?))
+        let mut offsets = Vec::new();
+        limits::reserve(&mut offsets, values.len(), "the places of bitmaps")?;
+        offsets.extend(values.iter().map(|(_, offset)| *offset));
+        // values that share a bitmap do not have it decoded again
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets.into_iter().try_fold(RoaringBitmap::new(), |all, offset| Ok(all | self.bitmap(offset)?))
     }
 }
 
@@ -147,21 +156,24 @@ impl Index for Bitmaps<'_> {
     }
 }
 
-fn read_blocks(what: &str, bytes: &[u8], blocks: usize, form: Form) -> Result<Vec<(Key, i32)>> {
+fn read_blocks(
+    what: &str,
+    bytes: &[u8],
+    blocks: usize,
+    form: Form,
+    mut values: Listed<(Key, i32)>,
+) -> Result<Vec<(Key, i32)>> {
     let mut from = ByteReader::new(what, bytes);
-    let mut values: Vec<(Key, i32)> = Vec::new();
-    for _ in 0..blocks {
+    for number in 0..blocks {
+        ask_whether_to_stop(number)?;
         let count = from.count_be(form.least().saturating_add(8))?;
         for _ in 0..count {
             let (key, offset, _) = (form.read(&mut from)?, from.i32_be()?, from.i32_be()?);
-            if values.last().is_some_and(|(last, _)| *last >= key) {
-                return Err(from.error("values in ascending order", "another order"));
-            }
-            values.push((key, offset));
+            values.push_ascending(&from, (key, offset))?;
         }
     }
     from.finish()?;
-    Ok(values)
+    values.finish(&from)
 }
 
 /// The bitmaps of a column that is written.
@@ -178,14 +190,6 @@ struct Place {
     offset: i32,
     /// -1 where there is no bitmap.
     length: i32,
-}
-
-/// After so many values of an index there is a look at whether to stop.
-const ASK_VALUES: usize = 1024;
-
-/// To be called for each value of an index that is written, with its number.
-pub(super) fn ask_whether_to_stop(number: usize) -> Result<()> {
-    if number.is_multiple_of(ASK_VALUES) { cancel::check() } else { Ok(()) }
 }
 
 impl BitmapsToWrite {

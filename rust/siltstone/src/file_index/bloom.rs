@@ -12,7 +12,7 @@ use super::{
     question::{Index, Question},
     xxhash::xxhash64,
 };
-use crate::{codec::ByteReader, error::Result};
+use crate::{cancel, codec::ByteReader, error::Result, limits};
 
 /// A filter that was read or is being filled.
 #[derive(Debug)]
@@ -25,7 +25,10 @@ impl BloomFilter {
     pub(super) fn read(what: &str, bytes: &[u8]) -> Result<Self> {
         let mut from = ByteReader::new(what, bytes);
         let functions = from.i32_be()?;
-        let bits = from.take(from.remaining())?.to_vec();
+        let given = from.take(from.remaining())?;
+        let mut bits = Vec::new();
+        limits::reserve(&mut bits, given.len(), "a bloom filter").map_err(|e| e.with("file", what))?;
+        bits.extend_from_slice(given);
         // a function more says less; Java takes what there is
         if bits.is_empty() || !(0..=1 << 16).contains(&functions) {
             return Err(from.error("a bloom filter", format!("{functions} functions over {} bytes", bits.len())));
@@ -64,6 +67,16 @@ impl BloomFilter {
         self.positions(hash(key)).all(is_set)
     }
 
+    fn may_have_any(&self, keys: &[Key]) -> Result<bool> {
+        for key in keys {
+            cancel::check()?;
+            if self.may_have(key) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn positions(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let halves = (low(hash), low(hash >> 32));
         // fewer than 2^31 bits, as Java has it
@@ -90,7 +103,7 @@ impl BloomFilter {
 impl Index for BloomFilter {
     fn answer(&self, question: &Question<'_>) -> Result<Candidates> {
         Ok(match question {
-            Question::In(keys) if !keys.iter().any(|key| self.may_have(key)) => Candidates::none(),
+            Question::In(keys) if !self.may_have_any(keys)? => Candidates::none(),
             _ => Candidates::All,
         })
     }

@@ -16,7 +16,7 @@ use super::{
     question::{Index, Question},
     roaring_bytes,
 };
-use crate::{codec::ByteReader, error::Result, predicate::CompareOp};
+use crate::{codec::ByteReader, error::Result, limits::Taken, predicate::CompareOp};
 
 const VERSION: u8 = 1;
 
@@ -44,8 +44,9 @@ impl BitSliced {
         if u32::try_from(told) != Ok(rows) {
             return Err(from.error(format!("{rows} rows, as the data file has"), told));
         }
-        let positive = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from, rows)? };
-        let negative = if from.u8()? == 0 { Side::default() } else { Side::read(what, &mut from, rows)? };
+        let taken = Taken::default();
+        let mut side = || if from.u8()? == 0 { Ok(Side::default()) } else { Side::read(what, &mut from, rows, &taken) };
+        let (positive, negative) = (side()?, side()?);
         Ok(Self { rows, positive, negative })
     }
 
@@ -80,43 +81,43 @@ impl BitSliced {
         &self.positive.slices.existing | &self.negative.slices.existing
     }
 
-    fn compare(&self, op: CompareOp, value: i64) -> RoaringBitmap {
+    fn compare(&self, op: CompareOp, value: i64) -> Result<RoaringBitmap> {
         let number = value.unsigned_abs();
         let (all_positive, all_negative) = (&self.positive.slices.existing, &self.negative.slices.existing);
-        match (op, value < 0) {
-            (CompareOp::Eq, true) => self.negative.compare(op, number),
-            (CompareOp::NotEq, _) => self.existing() - self.compare(CompareOp::Eq, value),
+        Ok(match (op, value < 0) {
+            (CompareOp::Eq, true) => self.negative.compare(op, number)?,
+            (CompareOp::NotEq, _) => self.existing() - self.compare(CompareOp::Eq, value)?,
             // the larger an absolute value, the smaller is the number
-            (CompareOp::Lt | CompareOp::LtEq, true) => self.negative.compare(op.flipped(), number),
-            (CompareOp::Lt | CompareOp::LtEq, false) => self.positive.compare(op, number) | all_negative,
-            (CompareOp::Gt | CompareOp::GtEq, true) => self.negative.compare(op.flipped(), number) | all_positive,
-            (CompareOp::Eq | CompareOp::Gt | CompareOp::GtEq, false) => self.positive.compare(op, number),
-        }
+            (CompareOp::Lt | CompareOp::LtEq, true) => self.negative.compare(op.flipped(), number)?,
+            (CompareOp::Lt | CompareOp::LtEq, false) => self.positive.compare(op, number)? | all_negative,
+            (CompareOp::Gt | CompareOp::GtEq, true) => self.negative.compare(op.flipped(), number)? | all_positive,
+            (CompareOp::Eq | CompareOp::Gt | CompareOp::GtEq, false) => self.positive.compare(op, number)?,
+        })
     }
 }
 
 impl Side {
-    fn read(what: &str, from: &mut ByteReader<'_>, rows: u32) -> Result<Self> {
+    fn read(what: &str, from: &mut ByteReader<'_>, rows: u32, taken: &Taken) -> Result<Self> {
         check_version(from)?;
         let (min, max) = (from.i64_be()?, from.i64_be()?);
-        let existing = roaring_bytes::read_next(what, from, rows)?;
+        let existing = roaring_bytes::read_next(what, from, rows, taken)?;
         // an empty bitmap has 8 bytes
         let count = from.count_be(8)?;
         let (Ok(min), Ok(max), ..=64) = (u64::try_from(min), u64::try_from(max), count) else {
             return Err(from.error("at most 64 slices of numbers from 0 on", format!("{count} of {min} to {max}")));
         };
-        let slices = (0..count).map(|_| roaring_bytes::read_next(what, from, rows)).collect::<Result<_>>()?;
+        let slices = (0..count).map(|_| roaring_bytes::read_next(what, from, rows, taken)).collect::<Result<_>>()?;
         Ok(Self { min, max, slices: BitSlices { existing, slices } })
     }
 
     /// Slices have the numbers without `min`.
-    fn compare(&self, op: CompareOp, number: u64) -> RoaringBitmap {
+    fn compare(&self, op: CompareOp, number: u64) -> Result<RoaringBitmap> {
         match number.checked_sub(self.min) {
             Some(number) => self.slices.compare(op, number),
-            None => match op {
+            None => Ok(match op {
                 CompareOp::Gt | CompareOp::GtEq | CompareOp::NotEq => self.slices.existing.clone(),
                 _ => RoaringBitmap::new(),
-            },
+            }),
         }
     }
 
@@ -145,14 +146,17 @@ impl Index for BitSliced {
             Question::IsNull => Candidates::Rows(roaring_bytes::first(self.rows) - self.existing()),
             Question::IsNotNull => Candidates::Rows(self.existing()),
             Question::In(keys) | Question::NotIn(keys) => {
-                let found = keys.iter().filter_map(number).map(|number| self.compare(CompareOp::Eq, number));
-                let found = found.fold(RoaringBitmap::new(), |all, one| all | one);
+                let mut numbers = keys.iter().filter_map(number);
+                let found = numbers.try_fold(RoaringBitmap::new(), |all, number| {
+                    self.compare(CompareOp::Eq, number).map(|one| all | one)
+                })?;
                 let negated = matches!(question, Question::NotIn(_));
                 Candidates::Rows(if negated { self.existing() - found } else { found })
             }
-            Question::Compare(op, key) => {
-                number(key).map_or(Candidates::All, |number| Candidates::Rows(self.compare(*op, number)))
-            }
+            Question::Compare(op, key) => match number(key) {
+                Some(number) => Candidates::Rows(self.compare(*op, number)?),
+                None => Candidates::All,
+            },
             Question::Prefix(_) => Candidates::All,
         })
     }

@@ -4,8 +4,12 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
+use crate::{cancel, error::Result, limits};
+
 /// Rows closer than this are read together with what lies between them.
 const GAP: u32 = 32;
+/// After so many rows that follow each other there is a look at whether to stop.
+const ASK_RUNS: usize = 4096;
 
 /// Rows of a file that may satisfy a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,18 +50,26 @@ impl Candidates {
     }
 
     /// Ranges to read that have them all, ascending and apart; `None`: the whole file of so many rows.
-    pub fn ranges(&self, rows: i64) -> Option<Vec<Range<i64>>> {
-        let Self::Rows(found) = self else { return None };
+    pub fn ranges(&self, rows: i64) -> Result<Option<Vec<Range<i64>>>> {
+        let Self::Rows(found) = self else { return Ok(None) };
         let mut ranges: Vec<Range<i64>> = Vec::new();
-        for row in found {
-            let (row, close) = (i64::from(row), i64::from(GAP));
+        let (mut found, mut runs) = (found.iter(), 0_usize);
+        while let Some(run) = found.next_range() {
+            if runs.is_multiple_of(ASK_RUNS) {
+                cancel::check()?;
+            }
+            runs = runs.wrapping_add(1);
+            let (start, end) = (i64::from(*run.start()), i64::from(*run.end()) + 1);
             match ranges.last_mut() {
-                Some(last) if row - last.end < close => last.end = row + 1,
-                _ => ranges.push(row..row + 1),
+                Some(last) if start - last.end < i64::from(GAP) => last.end = end,
+                _ => {
+                    limits::grow(&mut ranges, 1, "the rows that a file index names")?;
+                    ranges.push(start..end);
+                }
             }
         }
         let whole = matches!(&ranges[..], [only] if only.start == 0 && only.end >= rows);
-        (!whole).then_some(ranges)
+        Ok((!whole).then_some(ranges))
     }
 }
 
@@ -80,9 +92,22 @@ mod tests {
 
     #[test]
     fn rows_that_are_close_are_read_together() {
-        assert_eq!(rows(&[0, 3, 90, 100, 400]).ranges(500), Some(vec![0..4, 90..101, 400..401]));
-        assert_eq!(rows(&[0, 31, 62]).ranges(63), None);
-        assert_eq!(rows(&[]).ranges(9), Some(vec![]));
-        assert_eq!(Candidates::All.ranges(9), None);
+        let ranges = |found: &Candidates, of| found.ranges(of).unwrap();
+        assert_eq!(ranges(&rows(&[0, 3, 90, 100, 400]), 500), Some(vec![0..4, 90..101, 400..401]));
+        assert_eq!(ranges(&rows(&[0, 31, 62]), 63), None);
+        assert_eq!(ranges(&rows(&[]), 9), Some(vec![]));
+        assert_eq!(ranges(&Candidates::All, 9), None);
+    }
+
+    /// Billions of rows, which a few bytes can name, were gone through one after another without a look at whether to stop.
+    #[test]
+    fn going_through_rows_can_be_stopped_and_rows_that_follow_each_other_are_one_step() {
+        let mut all = RoaringBitmap::new();
+        all.insert_range(1..1 << 24);
+        let ranges = Candidates::Rows(all).ranges(1 << 24).unwrap().unwrap();
+        assert_eq!((ranges.len(), &ranges[0]), (1, &(1..1 << 24)));
+        let token = cancel::Cancellation::default();
+        token.cancel();
+        token.run(|| assert!(rows(&[0, 90]).ranges(500).is_err()));
     }
 }

@@ -16,10 +16,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
+use super::{
+    listed::ask_whether_to_stop,
+    utf::{modified_utf8, put_utf, read_utf},
+};
 use crate::{
     codec::ByteReader,
     error::{Error, Result},
     fs::InputFile,
+    limits::Taken,
 };
 
 const MAGIC: i64 = 1_493_475_289_347_502;
@@ -28,6 +33,10 @@ const VERSION: i32 = 1;
 const FIXED: u64 = 16;
 /// Asked for at first.
 const FIRST_READ: u64 = 4096;
+/// What a column takes in memory beside its name, and the first of its indexes.
+const COLUMN_BYTES: usize = 768;
+/// What an index takes beside its name.
+const INDEX_BYTES: usize = 128;
 /// Instead of a start: all values are null.
 const NO_VALUE: i32 = -1;
 
@@ -138,11 +147,19 @@ fn read_head(what: &str, bytes: &[u8], size: u64) -> Result<BTreeMap<String, BTr
     let mut from = ByteReader::new(what, head);
     from.take(usize::try_from(FIXED).unwrap_or(0))?;
     let mut columns: BTreeMap<String, BTreeMap<String, IndexPlace>> = BTreeMap::new();
+    let taken = Taken::default();
+    let take = |name: &str, beside: usize| {
+        let bytes = name.len().saturating_add(beside);
+        taken.more(bytes, "the head of a file index").map_err(|e| e.with("file", what))
+    };
     for _ in 0..from.count_be(6)? {
         let name = read_utf(&mut from)?;
+        take(&name, COLUMN_BYTES)?;
         let indexes = columns.entry(name).or_default();
-        for _ in 0..from.count_be(10)? {
+        for number in 0..from.count_be(10)? {
+            ask_whether_to_stop(number)?;
             let kind = read_utf(&mut from)?;
+            take(&kind, INDEX_BYTES)?;
             let (start, length) = (from.i32_be()?, from.i32_be()?);
             indexes.insert(kind, place(&from, start, length, size)?);
         }
@@ -159,44 +176,6 @@ fn place(from: &ByteReader<'_>, start: i32, length: i32, size: u64) -> Result<In
         (Ok(start), Ok(length)) if start + length <= size => Ok(IndexPlace::At { start, length }),
         _ => Err(from.error(format!("an index inside of {size} bytes"), format!("{length} bytes from {start} on"))),
     }
-}
-
-fn read_utf(from: &mut ByteReader<'_>) -> Result<String> {
-    let length = usize::from(from.u16_be()?);
-    let bytes = from.take(length)?;
-    from_modified_utf8(bytes).ok_or_else(|| from.error("a name in modified UTF-8", "other bytes"))
-}
-
-/// Java writes U+0000 in two bytes, and each half of a surrogate pair in three.
-fn from_modified_utf8(bytes: &[u8]) -> Option<String> {
-    let mut units: Vec<u16> = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    let tail = |byte: u8| (byte & 0xc0 == 0x80).then_some(u16::from(byte & 0x3f));
-    loop {
-        let (unit, more) = match rest {
-            [] => return String::from_utf16(&units).ok(),
-            [a, more @ ..] if *a < 0x80 => (u16::from(*a), more),
-            [a, b, more @ ..] if a & 0xe0 == 0xc0 => (u16::from(a & 0x1f) << 6 | tail(*b)?, more),
-            [a, b, c, more @ ..] if a & 0xf0 == 0xe0 => (u16::from(a & 0x0f) << 12 | tail(*b)? << 6 | tail(*c)?, more),
-            _ => return None,
-        };
-        units.push(unit);
-        rest = more;
-    }
-}
-
-fn modified_utf8(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let low = |unit: u16, shift: u32| 0x80 | u8::try_from(unit >> shift & 0x3f).unwrap_or_default();
-    let high = |unit: u16, shift: u32| u8::try_from(unit >> shift).unwrap_or_default();
-    for unit in text.encode_utf16() {
-        match unit {
-            1..=0x7f => out.push(high(unit, 0)),
-            0 | 0x80..=0x7ff => out.extend([0xc0 | high(unit, 6), low(unit, 0)]),
-            _ => out.extend([0xe0 | high(unit, 12), low(unit, 6), low(unit, 0)]),
-        }
-    }
-    out
 }
 
 /// Indexes by kind; `None`: there is no value but null.
@@ -241,16 +220,6 @@ pub fn encode_container(columns: &BTreeMap<String, Indexes<'_>>, unused: &[u8]) 
     Ok(out)
 }
 
-fn put_utf(out: &mut Vec<u8>, text: &str) -> Result<()> {
-    let bytes = modified_utf8(text);
-    let length = u16::try_from(bytes.len()).map_err(|_| {
-        Error::unsupported("a file index of a column whose name takes 64 KiB or more").with("column", text)
-    })?;
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend(bytes);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,16 +238,6 @@ mod tests {
         let index = read.bytes(53, 34).unwrap().to_vec();
         let written = encode_container(&[("v".to_owned(), vec![("bloom-filter", Some(index))])].into(), &[]).unwrap();
         assert_eq!(to_hex(&written), to_hex(&bytes));
-    }
-
-    #[test]
-    fn names_have_javas_bytes() {
-        for (text, hex) in [("a\u{0}é", "61c080c3a9"), ("\u{1F600}", "eda0bdedb880"), ("漢", "e6bca2")] {
-            assert_eq!(to_hex(&modified_utf8(text)), hex);
-            assert_eq!(from_modified_utf8(&from_hex(hex).unwrap()).as_deref(), Some(text));
-        }
-        assert_eq!(from_modified_utf8(&[0xed, 0xa0, 0xbd]), None);
-        assert_eq!(from_modified_utf8(&[0xc3]), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{
     key::{Key, KeyType, Trust},
     question::{Index, Question},
     range_bitmap::RangeBitmap,
+    roaring_bytes::hold_answer,
 };
 use crate::{
     cancel,
@@ -19,7 +20,8 @@ use crate::{
 
 /// Rows of a file of so many rows that may satisfy a condition. `stored` gives the field of a column as the file has it,
 /// and only where readers make of its values what they are; columns without one narrow nothing. Indexes of kinds that are not
-/// known say nothing.
+/// known say nothing, and so do those of a name that `is_shared`: a container calls the key `k` of a map `m` by the name `m[k]`,
+/// which another column, or a key of another map, may have.
 ///
 /// # Errors
 /// `CorruptFile`: an index that was asked is not what its kind says.
@@ -28,16 +30,18 @@ pub fn candidates<'a>(
     condition: &Predicate,
     rows: i64,
     stored: &dyn Fn(&str) -> Option<&'a DataField>,
+    is_shared: &dyn Fn(&str) -> bool,
 ) -> Result<Candidates> {
     // more rows than bitmaps can name
     let Ok(rows) = u32::try_from(rows) else { return Ok(Candidates::All) };
-    Asked { index, rows, stored }.about(&condition.clone().without_not())
+    Asked { index, rows, stored, is_shared }.about(&condition.clone().without_not())
 }
 
 struct Asked<'a, 'b> {
     index: &'b FileIndex,
     rows: u32,
     stored: &'b dyn Fn(&str) -> Option<&'a DataField>,
+    is_shared: &'b dyn Fn(&str) -> bool,
 }
 
 impl Asked<'_, '_> {
@@ -86,6 +90,9 @@ impl Asked<'_, '_> {
     /// About values that have this name in the container.
     fn about_indexed(&self, name: &str, data_type: &DataType, leaf: &Predicate) -> Result<Candidates> {
         let mut found = Candidates::All;
+        if (self.is_shared)(name) {
+            return Ok(found);
+        }
         for (kind, place) in self.index.columns().get(name).into_iter().flatten() {
             if found.is_none() {
                 break;
@@ -113,6 +120,7 @@ impl Asked<'_, '_> {
         let Some(asked) = AskedOf::new(leaf, keys) else { return Ok(Candidates::All) };
         cancel::check()?;
         let (what, rows) = (self.index.what(), self.rows);
+        let _held = hold_answer(rows).map_err(|e| e.with("file", what))?;
         let bytes = self.index.bytes(start, length)?;
         let index: Box<dyn Index + '_> = match kind {
             IndexKind::Bitmap => Box::new(Bitmaps::read(what, &bytes, keys.form, rows)?),

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::{
     codec::ByteReader,
     error::Result,
+    limits,
     row::Datum,
     types::{DataType, TypeKind},
 };
@@ -208,7 +209,10 @@ impl Form {
             }
             Self::Text | Self::Bytes => {
                 let length = from.count_be(1)?;
-                Key::Text(from.take(length)?.to_vec())
+                let mut text = Vec::new();
+                limits::reserve(&mut text, length, "a value of a file index")?;
+                text.extend_from_slice(from.take(length)?);
+                Key::Text(text)
             }
         })
     }

@@ -13,13 +13,16 @@ mod bsi;
 mod build;
 mod candidates;
 mod container;
+mod dictionary;
 mod evaluate;
 mod key;
 mod kind;
+mod listed;
 mod question;
 mod range_bitmap;
 mod roaring_bytes;
 mod settings;
+mod utf;
 mod xxhash;
 
 pub use build::IndexBuilder;

@@ -17,14 +17,14 @@ use roaring::RoaringBitmap;
 use super::{
     Candidates,
     bit_slices::BitSlices,
-    bitmap::{BitmapsToWrite, ask_whether_to_stop},
+    bitmap::BitmapsToWrite,
+    dictionary::{VERSION, header, read_dictionary},
     key::{Form, Key, put_length},
+    listed::{Listed, ask_whether_to_stop},
     question::{Index, Question},
     roaring_bytes,
 };
-use crate::{codec::ByteReader, error::Result, predicate::CompareOp};
-
-const VERSION: u8 = 1;
+use crate::{codec::ByteReader, error::Result, limits::Taken, predicate::CompareOp};
 
 /// An index that was read.
 #[derive(Debug)]
@@ -43,27 +43,26 @@ impl RangeBitmap {
         if u32::try_from(told) != Ok(rows) {
             return Err(from.error(format!("{rows} rows, as the data file has"), told));
         }
-        if count <= 0 {
+        let count = usize::try_from(count).unwrap_or(0);
+        if count == 0 {
             return Ok(Self { rows, values: Vec::new(), numbers: BitSlices::default() });
         }
+        let values = Listed::new(&header, count, rows)?;
         form.read(&mut header)?;
         form.read(&mut header)?;
         let length = header.count_be(0)?;
-        let values = read_dictionary(what, from.take(length)?, form)?;
-        if i32::try_from(values.len()) != Ok(count) {
-            return Err(from.error(format!("{count} values"), values.len()));
-        }
+        let values = read_dictionary(what, from.take(length)?, form, values)?;
         let numbers = read_numbers(what, from.take(from.remaining())?, rows)?;
         Ok(Self { rows, values, numbers })
     }
 
-    fn compare(&self, op: CompareOp, key: &Key) -> RoaringBitmap {
+    fn compare(&self, op: CompareOp, key: &Key) -> Result<RoaringBitmap> {
         let below = self.values.partition_point(|value| value < key);
         let is_there = self.values.get(below).is_some_and(|value| value == key);
         // the numbers from `below` on are those of larger values, where the value itself is not there
         match (op, is_there) {
-            (CompareOp::Eq, false) => RoaringBitmap::new(),
-            (CompareOp::NotEq, false) => self.numbers.existing.clone(),
+            (CompareOp::Eq, false) => Ok(RoaringBitmap::new()),
+            (CompareOp::NotEq, false) => Ok(self.numbers.existing.clone()),
             (CompareOp::Lt | CompareOp::LtEq, false) => self.numbers.compare(CompareOp::Lt, below as u64),
             (CompareOp::Gt | CompareOp::GtEq, false) => self.numbers.compare(CompareOp::GtEq, below as u64),
             (op, true) => self.numbers.compare(op, below as u64),
@@ -73,19 +72,21 @@ impl RangeBitmap {
 
 impl Index for RangeBitmap {
     fn answer(&self, question: &Question<'_>) -> Result<Candidates> {
-        let any =
-            |keys: &[Key]| keys.iter().fold(RoaringBitmap::new(), |all, key| all | self.compare(CompareOp::Eq, key));
+        let any = |keys: &[Key]| {
+            let mut keys = keys.iter();
+            keys.try_fold(RoaringBitmap::new(), |all, key| self.compare(CompareOp::Eq, key).map(|one| all | one))
+        };
         let existing = &self.numbers.existing;
         Ok(Candidates::Rows(match question {
             Question::IsNull => roaring_bytes::first(self.rows) - existing,
             Question::IsNotNull => existing.clone(),
-            Question::In(keys) => any(keys),
-            Question::NotIn(keys) => existing - any(keys),
-            Question::Compare(op, key) => self.compare(*op, key),
+            Question::In(keys) => any(keys)?,
+            Question::NotIn(keys) => existing - any(keys)?,
+            Question::Compare(op, key) => self.compare(*op, key)?,
             Question::Prefix(prefix) => {
-                let from = self.compare(CompareOp::GtEq, prefix);
+                let from = self.compare(CompareOp::GtEq, prefix)?;
                 match prefix.behind_prefix() {
-                    Some(behind) => from & self.compare(CompareOp::Lt, &behind),
+                    Some(behind) => from & self.compare(CompareOp::Lt, &behind)?,
                     None => from,
                 }
             }
@@ -93,81 +94,32 @@ impl Index for RangeBitmap {
     }
 }
 
-/// The header behind its length, after its version.
-fn header<'a>(what: &'a str, from: &mut ByteReader<'a>) -> Result<ByteReader<'a>> {
-    let length = from.count_be(1)?;
-    let mut header = ByteReader::new(what, from.take(length)?);
-    match header.u8()? {
-        VERSION => Ok(header),
-        other => Err(header.error(format!("version {VERSION} of a range bitmap"), other)),
-    }
-}
-
-fn read_dictionary(what: &str, bytes: &[u8], form: Form) -> Result<Vec<Key>> {
-    let mut from = ByteReader::new(what, bytes);
-    let mut header = header(what, &mut from)?;
-    let (count, offsets, chunks) = (header.i32_be()?, header.i32_be()?, header.i32_be()?);
-    let part = |from: &mut ByteReader<'_>, length: i32| match usize::try_from(length) {
-        Ok(length) => Ok(length),
-        Err(_) => Err(from.error("a length", length)),
-    };
-    let (offsets, chunks) = (part(&mut from, offsets)?, part(&mut from, chunks)?);
-    from.take(offsets)?;
-    let mut chunks = ByteReader::new(what, from.take(chunks)?);
-    let keys = from.take(from.remaining())?;
-    let mut values: Vec<Key> = Vec::new();
-    for _ in 0..count {
-        read_chunk(what, &mut chunks, keys, form, &mut values)?;
-    }
-    chunks.finish()?;
-    if values.is_sorted_by(|a, b| a < b) {
-        return Ok(values);
-    }
-    Err(chunks.error("values in ascending order", "another order"))
-}
-
-fn read_chunk(what: &str, chunk: &mut ByteReader<'_>, keys: &[u8], form: Form, values: &mut Vec<Key>) -> Result<()> {
-    let version = chunk.u8()?;
-    if version != VERSION {
-        return Err(chunk.error(format!("version {VERSION} of a chunk"), version));
-    }
-    let first = form.read(chunk)?;
-    let (number, offset, further) = (chunk.i32_be()?, chunk.i32_be()?, chunk.i32_be()?);
-    let lengths = (chunk.i32_be()?, chunk.i32_be()?);
-    if usize::try_from(number) != Ok(values.len()) {
-        return Err(chunk.error(format!("a chunk from value {} on", values.len()), number));
-    }
-    values.push(first);
-    // of texts the offsets come first, and every key says itself how long it is
-    let skipped = if form.is_fixed() { 0 } else { lengths.0 };
-    let start = usize::try_from(offset).ok().zip(usize::try_from(skipped).ok());
-    let own = start.and_then(|(offset, skipped)| keys.get(offset.checked_add(skipped)?..));
-    let own = own.ok_or_else(|| chunk.error("keys of a chunk", "the end of the index"))?;
-    let mut own = ByteReader::new(what, own);
-    for _ in 0..further {
-        values.push(form.read(&mut own)?);
-    }
-    Ok(())
-}
-
+/// Slices have bytes of their own, as keys have.
 fn read_numbers(what: &str, bytes: &[u8], rows: u32) -> Result<BitSlices> {
     let mut from = ByteReader::new(what, bytes);
     let mut header = header(what, &mut from)?;
-    let (slices, existing, _) = (header.u8()?, header.i32_be()?, header.i32_be()?);
-    if slices > 64 {
-        return Err(header.error("at most 64 slices", slices));
+    let (count, existing, _) = (header.u8()?, header.i32_be()?, header.i32_be()?);
+    if count > 64 {
+        return Err(header.error("at most 64 slices", count));
     }
+    let taken = Taken::default();
     let length = usize::try_from(existing).unwrap_or(usize::MAX);
-    let existing = roaring_bytes::read(what, from.take(length)?, rows)?;
+    let existing = roaring_bytes::read(what, from.take(length)?, rows, &taken)?;
     let body = from.take(from.remaining())?;
-    let slices = (0..slices).map(|_| {
+    let (mut slices, mut read) = (Vec::with_capacity(count.into()), 0);
+    for _ in 0..count {
         let (offset, length) = (header.i32_be()?, header.i32_be()?);
         let range = usize::try_from(offset).ok().zip(usize::try_from(length).ok());
-        let slice = range.and_then(|(offset, length)| body.get(offset..offset.checked_add(length)?));
-        let slice = slice.ok_or_else(|| header.error("a slice", "the end of the index"))?;
-        roaring_bytes::read(what, slice, rows)
-    });
-    Ok(BitSlices { existing, slices: slices.collect::<Result<_>>()? })
+        let range = range.and_then(|(offset, length)| Some(offset..offset.checked_add(length)?));
+        let slice = range.filter(|range| range.start >= read).and_then(|range| Some((range.end, body.get(range)?)));
+        let (end, slice) = slice.ok_or_else(|| {
+            let expected = format!("a slice between {read} and {}", body.len());
+            header.error(expected, format!("{length} bytes from {offset} on"))
+        })?;
+        slices.push(roaring_bytes::read(what, slice, rows, &taken)?);
+        read = end;
+    }
+    Ok(BitSlices { existing, slices })
 }
 
 /// The bytes of an index of these values; a chunk has at most so many bytes of keys beside the first one.

@@ -1,5 +1,7 @@
 //! Java's bytes of each kind of index, both ways (format chapter 9).
 
+mod forged;
+
 use roaring::RoaringBitmap;
 
 use super::{

@@ -22,4 +22,4 @@ pub(crate) use nested_ids::At as NestedAt;
 pub use prune::{Block, Claim, Prune, PruneColumn};
 
 pub use formats::{data_format, data_formats, file_format, is_data_format};
-pub use records::{avro_as_records, records_as_avro};
+pub use records::{AvroRecords, avro_as_records, records_as_avro};

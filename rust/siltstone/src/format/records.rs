@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use super::{
     DataFormat, Encoding, FileRead, Rows, RowsStream,
-    avro::{Compression, ContainerWriter, RecordFields, record_schema},
+    avro::{Compression, ContainerReader, ContainerWriter, RecordFields, record_schema},
     data_format, data_formats,
 };
 use crate::{
@@ -31,13 +31,44 @@ const AVRO: &str = "avro";
 /// Records that are converted at once.
 const BATCH_ROWS: usize = 1024;
 
-/// The bytes of an Avro container with the records of a file of these fields; one that is Avro already, or nothing that is known,
-/// as it is.
-pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) -> Result<Cow<'a, [u8]>> {
+/// An Avro container with the records of a metadata file.
+#[derive(Debug)]
+pub struct AvroRecords<'a> {
+    container: Cow<'a, [u8]>,
+    /// Of the file, whatever its format: they bound what it becomes.
+    file_bytes: usize,
+}
+
+impl<'a> AvroRecords<'a> {
+    /// Of a file that is Avro.
+    pub fn of_avro(bytes: &'a [u8]) -> Self {
+        Self { container: Cow::Borrowed(bytes), file_bytes: bytes.len() }
+    }
+
+    /// The container, to be decoded; `file` is for messages. What the file has become already counts.
+    pub fn open<'s>(&'s self, file: &'s str) -> Result<ContainerReader<'s>> {
+        match &self.container {
+            Cow::Borrowed(bytes) => ContainerReader::open(file, bytes),
+            Cow::Owned(made) => ContainerReader::of_file(file, made, self.file_bytes),
+        }
+    }
+}
+
+/// The records of a file of these fields as an Avro container; one that is Avro already, or nothing that is known, as it is.
+///
+/// # Errors
+/// `CorruptFile`: they are more than metadata of that size may become.
+pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) -> Result<AvroRecords<'a>> {
     let other = |format: &&dyn DataFormat| format.name() != AVRO && bytes.starts_with(format.magic());
-    let Some(format) = data_formats().find(other) else { return Ok(Cow::Borrowed(bytes)) };
+    let Some(format) = data_formats().find(other) else { return Ok(AvroRecords::of_avro(bytes)) };
+    let container = container(format.name(), file, bytes, fields, limits::most_metadata(bytes.len()))?;
+    Ok(AvroRecords { container: Cow::Owned(container), file_bytes: bytes.len() })
+}
+
+/// A container with the records of a file, of about so many bytes at most.
+fn container(format: &str, file: &str, bytes: &[u8], fields: &[DataField], most: usize) -> Result<Vec<u8>> {
     let mut container = ContainerWriter::new(&record_schema(fields)?, Compression::None);
-    for rows in records(format.name(), file, bytes, fields)? {
+    for rows in records(format, file, bytes, fields)? {
         cancel::check()?;
         let Rows { count, columns, .. } = rows?;
         let records = RecordFields::new(fields, &columns)?;
@@ -45,10 +76,13 @@ pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) ->
             let mut written = Ok(());
             container.append(|record| written = records.write(row, record))?;
             written.map_err(|e| e.with("file", file))?;
+            if container.size() > most {
+                let expected = format!("a file that becomes at most {most} bytes");
+                return Err(Error::corrupt(file, 0, expected, "one that becomes more"));
+            }
         }
-        limits::ask(container.size(), "the records of a metadata file").map_err(|e| e.with("file", file))?;
     }
-    container.finish().map(Cow::Owned)
+    container.finish()
 }
 
 /// The bytes of a file, encoded in another way, with the records of an Avro container of these fields.
@@ -72,6 +106,7 @@ pub fn avro_as_records(file: &str, bytes: &[u8], fields: &[DataField], encoding:
 
 /// The records of a file, some at a time.
 fn records(format: &str, file: &str, bytes: &[u8], fields: &[DataField]) -> Result<RowsStream> {
+    limits::ask(bytes.len(), "a metadata file").map_err(|e| e.with("file", file))?;
     let input = Arc::new(InMemory { path: file.to_owned(), bytes: Bytes::copy_from_slice(bytes) });
     let opened = data_format(format)?.open(input, bytes.len() as u64, &BTreeMap::new())?;
     let columns = fields.to_vec();
@@ -130,6 +165,42 @@ impl InputFile for InMemory {
         match range.filter(|range| range.end <= self.bytes.len()) {
             Some(range) => Ok(self.bytes.slice(range)),
             None => Err(Error::corrupt(&self.path, start, format!("{length} bytes"), "the end of the file")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, StringArray};
+
+    use super::*;
+    use crate::{
+        format::WriteOptions,
+        options::CoreOptions,
+        types::{DataType, MAX_LENGTH, TypeKind},
+    };
+
+    /// A name that stands once in the dictionary of a Parquet file became the name of every record.
+    #[test]
+    fn records_of_other_formats_become_no_more_than_metadata_may() {
+        let fields = [DataField::new(0, "name", DataType::new(TypeKind::VarChar(MAX_LENGTH)))];
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..200).map(|_| "x".repeat(10_000))));
+        let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![names]).unwrap();
+        for name in ["parquet", "orc"] {
+            let options = CoreOptions::parse(&BTreeMap::new()).unwrap();
+            let options = WriteOptions { compression: "zstd", table: &options, memory: None, bounds: false };
+            let written = Written::default();
+            let encoding = data_format(name).unwrap().encoding(options).unwrap();
+            let mut writer = encoding.create("m", Box::new(written.clone()), &fields).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish(false).unwrap();
+            let bytes = written.take();
+            assert!(bytes.len() < 50_000, "{}", bytes.len());
+            let error = container(name, "m", &bytes, &fields, 1 << 20).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("m")), "{error}");
+            let records = records_as_avro("m", &bytes, &fields).unwrap();
+            let container = records.open("m").unwrap();
+            assert_eq!(container.blocks.iter().map(|block| block.count).sum::<usize>(), 200);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     file_index::{Candidates, FileIndex, candidates, is_empty_container},
     manifest::DataFileMeta,
-    predicate::Predicate,
+    predicate::{Predicate, key_and_value},
     types::DataField,
 };
 
@@ -110,5 +110,31 @@ fn asked(
         let wanted = ctx.schema.field(column)?;
         file_fields.iter().find(|f| f.id == wanted.id && f.data_type.kind == wanted.data_type.kind)
     };
-    candidates(&found.index, condition, file.row_count, &stored).map_err(|e| e.with("table", &ctx.name))
+    let is_shared = |name: &str| file_fields.iter().filter(|field| gives_name(field, name)).count() > 1;
+    candidates(&found.index, condition, file.row_count, &stored, &is_shared).map_err(|e| e.with("table", &ctx.name))
+}
+
+/// Whether an index of a column, or of a key of it, may have this name in a container.
+fn gives_name(field: &DataField, name: &str) -> bool {
+    match name.strip_prefix(field.name.as_str()) {
+        Some("") => true,
+        Some(rest) => key_and_value(&field.data_type).is_some() && rest.starts_with('[') && rest.ends_with(']'),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::parse_type;
+
+    /// The index of the column `x[k]` was asked for the key `k` of the map `x`, and its rows were lost.
+    #[test]
+    fn names_of_indexes_may_be_those_of_columns_and_of_keys_of_maps() {
+        let field = |name: &str, kind: &str| DataField::new(0, name, parse_type(kind).unwrap());
+        let map = field("x", "MAP<STRING, INT>");
+        assert!(gives_name(&map, "x[k]") && gives_name(&map, "x[a[b]") && !gives_name(&map, "xy[k]"));
+        assert!(gives_name(&field("x[k]", "INT"), "x[k]") && gives_name(&field("x[a", "MAP<STRING, INT>"), "x[a[b]"));
+        assert!(!gives_name(&field("x", "INT"), "x[k]"));
+    }
 }

@@ -145,7 +145,7 @@ fn decode_with(
         return Ok(Box::new(iter::empty()));
     };
     let rows = match &spec.filter {
-        Some(filter) => indexed(&file_fields, filter)?.ranges(file.row_count),
+        Some(filter) => indexed(&file_fields, filter)?.ranges(file.row_count)?,
         None => None,
     };
     let rows = overlap(spec.rows.clone(), rows);

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::avro::{Block, ContainerReader, Cursor, DecodePlan, FieldRule, WriterType},
+    format::{
+        AvroRecords,
+        avro::{Block, ContainerReader, Cursor, DecodePlan, FieldRule, WriterType},
+    },
     fs::{check_external_path, check_file_name},
     limits::{self, MOST},
     stats::SimpleStats,
@@ -137,10 +140,10 @@ fields! {
 /// Entries of a manifest whose head passes `keep`; blocks are decoded in parallel.
 pub(super) fn manifest(
     file: &str,
-    bytes: &[u8],
+    avro: &AvroRecords<'_>,
     keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
 ) -> Result<Vec<ManifestEntry>> {
-    let container = ContainerReader::open(file, bytes)?;
+    let container = avro.open(file)?;
     let top = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, ENTRY)?;
     let meta = DecodePlan::new(file, &**nested(file, top.type_of(|s| *s == EntrySlot::File))?, FILE)?;
     let key_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::KeyStats))?;
@@ -158,8 +161,8 @@ pub(super) fn manifest(
 }
 
 /// Records of a manifest list.
-pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
-    let container = ContainerReader::open(file, bytes)?;
+pub(super) fn manifest_list(file: &str, avro: &AvroRecords<'_>) -> Result<Vec<ManifestFileMeta>> {
+    let container = avro.open(file)?;
     let plan = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, LIST)?;
     let stats = stats_plan(file, plan.type_of(|s| *s == ListSlot::PartitionStats))?;
     let out = records(file, &container, |at| read_manifest_meta(&plan, &stats, at))?;
@@ -168,8 +171,8 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
 }
 
 /// Records of an index manifest.
-pub(super) fn index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
-    let container = ContainerReader::open(file, bytes)?;
+pub(super) fn index_manifest(file: &str, avro: &AvroRecords<'_>) -> Result<Vec<IndexManifestEntry>> {
+    let container = avro.open(file)?;
     let top = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, INDEX)?;
     let vectors = match top.type_of(|s| *s == IndexSlot::Vectors) {
         Some(t) => Some(DecodePlan::new(file, &**nested(file, Some(t))?, VECTOR)?),

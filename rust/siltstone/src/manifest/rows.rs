@@ -1,10 +1,8 @@
 //! Manifest files in other formats than Avro (`manifest.format` up to 1.4), as files of records with these fields.
 
-use std::borrow::Cow;
-
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::{Encoding, avro_as_records, records_as_avro},
+    format::{AvroRecords, Encoding, avro_as_records, records_as_avro},
     types::{DataField, DataType, TypeKind, parse_type},
 };
 
@@ -44,10 +42,10 @@ pub(super) enum Records {
 
 impl Records {
     /// The bytes of a file, whatever its format, as Avro.
-    pub(super) fn as_avro<'a>(self, file: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    pub(super) fn as_avro<'a>(self, file: &str, bytes: &'a [u8]) -> Result<AvroRecords<'a>> {
         // nearly all are Avro
         if bytes.starts_with(b"Obj") {
-            return Ok(Cow::Borrowed(bytes));
+            return Ok(AvroRecords::of_avro(bytes));
         }
         // releases differ in which fields there are
         records_as_avro(file, bytes, &fields_of(&self.fields().replace(" NOT NULL", ""))?)

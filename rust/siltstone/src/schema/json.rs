@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::TableSchema;
 use crate::codec::to_java_json;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::json_value;
 use crate::limits::LAST_ID;
 use crate::types::{DataField, TypeKind, fields_from_json, special};
 
@@ -22,7 +23,7 @@ impl TableSchema {
     /// From the content of a schema file. Rules of older versions are applied: missing `bucket` and `file.format`
     /// get the defaults of their time.
     pub fn from_json(file: &str, bytes: &[u8]) -> Result<Self> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|e| {
+        let value = json_value(file, bytes, |e| {
             let (line, column) = (e.line(), e.column());
             Error::new(ErrorKind::CorruptFile, format!("the schema is not JSON (line {line}, column {column})"))
                 .with("file", file)

@@ -128,9 +128,9 @@ fn loses_nothing<'a>(
     stored: &dyn Fn(&str) -> Option<&'a DataField>,
 ) -> bool {
     let rows = i64::try_from(values.len()).unwrap();
-    let found = candidates(index, condition, rows, stored).unwrap();
+    let found = candidates(index, condition, rows, stored, &|_| false).unwrap();
     let Candidates::Rows(named) = &found else { return false };
-    let ranges = found.ranges(rows);
+    let ranges = found.ranges(rows).unwrap();
     for (row, value) in (0..).zip(values) {
         if matches_datums(condition, &|_| Some(value.clone())) == Some(true) {
             assert!(named.contains(row), "{condition:?} leaves row {row} out: {value:?}");
@@ -287,7 +287,7 @@ fn keys_of_maps_and_unknown_kinds_are_no_columns() {
     );
     let index = FileIndex::embedded("x", Bytes::from(container.unwrap())).unwrap();
     let condition = parse_predicate("m = 1", &fields).unwrap();
-    assert_eq!(candidates(&index, &condition, 10, &stored).unwrap(), Candidates::All);
+    assert_eq!(candidates(&index, &condition, 10, &stored, &|_| false).unwrap(), Candidates::All);
 }
 
 #[test]
@@ -305,8 +305,8 @@ fn indexes_in_files_are_read_in_parts() {
     let index = FileIndex::open(io.open("/t/x.index").unwrap()).unwrap();
     let field = DataField::new(0, "z", data_type);
     let condition = parse_predicate("z IN (7, 19000)", std::slice::from_ref(&field)).unwrap();
-    let found = candidates(&index, &condition, 20_000, &|_| Some(&field)).unwrap();
-    assert_eq!(found.ranges(20_000), Some(vec![7..8, 19_000..19_001]));
+    let found = candidates(&index, &condition, 20_000, &|_| Some(&field), &|_| false).unwrap();
+    assert_eq!(found.ranges(20_000).unwrap(), Some(vec![7..8, 19_000..19_001]));
     let broken = encode_container(&columns, &[]).unwrap();
     io.put("/t/y.index", &broken[..5000]);
     assert!(FileIndex::open(io.open("/t/y.index").unwrap()).is_err());

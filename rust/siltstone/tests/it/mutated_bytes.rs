@@ -334,8 +334,8 @@ fn file_indexes() {
         let Some(index) = judge(FileIndex::embedded("x", Bytes::copy_from_slice(bytes))) else { return };
         for condition in &conditions {
             for rows in [60, 40] {
-                if let Some(found) = judge(candidates(&index, condition, rows, &stored)) {
-                    let _ = found.ranges(rows);
+                if let Some(found) = judge(candidates(&index, condition, rows, &stored, &|_| false)) {
+                    let _ = judge(found.ranges(rows));
                 }
             }
         }

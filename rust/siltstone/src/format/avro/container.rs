@@ -17,12 +17,15 @@ use super::{Compression, Cursor, Encoder, WriterType, memory::Memory, parsed};
 use crate::{
     cancel,
     error::{Error, Result},
+    limits,
 };
 
 pub(super) const MAGIC: [u8; 4] = *b"Obj\x01";
 pub(super) const SYNC_LEN: usize = 16;
 /// Java closes a block when its plain records reach this size.
 pub(super) const BLOCK_BYTES: usize = 64_000;
+/// What stands around a block, at most.
+const BLOCK_HEAD: usize = 64;
 
 /// A container file, its blocks found but not decompressed.
 #[derive(Debug)]
@@ -52,6 +55,17 @@ pub struct Block<'a> {
 impl<'a> ContainerReader<'a> {
     /// Reads the header and walks the blocks; `file` is for messages.
     pub fn open(file: &'a str, bytes: &'a [u8]) -> Result<Self> {
+        Self::within(file, bytes, Memory::new(file, bytes.len()))
+    }
+
+    /// The same of a container that was made of a file of so many bytes: they are counted, not its own.
+    pub fn of_file(file: &'a str, bytes: &'a [u8], file_bytes: usize) -> Result<Self> {
+        let memory = Memory::new(file, file_bytes);
+        memory.take(bytes.len())?;
+        Self::within(file, bytes, memory)
+    }
+
+    fn within(file: &'a str, bytes: &'a [u8], memory: Memory<'a>) -> Result<Self> {
         let mut at = Cursor::new(file, 0, bytes);
         let magic = at.take(MAGIC.len()).unwrap_or(bytes);
         if magic != MAGIC {
@@ -61,11 +75,8 @@ impl<'a> ContainerReader<'a> {
         let schema_json = schema_json.ok_or_else(|| at.corrupt("avro.schema in the header", "none"))?;
         let compression = Compression::of_file(file, codec)?;
         let sync = at.take(SYNC_LEN)?;
-        let mut blocks = Vec::new();
-        while at.remaining() > 0 {
-            blocks.push(read_block(&mut at, sync)?);
-        }
-        let (schema, memory) = (parsed::parse(file, schema_json)?, Memory::new(file, bytes.len()));
+        let blocks = read_blocks(&mut at, sync)?;
+        let schema = parsed::parse(file, schema_json)?;
         Ok(Self { schema, schema_json, compression, blocks, file, memory })
     }
 
@@ -126,6 +137,17 @@ pub(super) fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>
             }
         }
     }
+}
+
+/// All blocks; an empty one takes 18 bytes of the file, and more than twice as many here.
+fn read_blocks<'a>(at: &mut Cursor<'a>, sync: &[u8]) -> Result<Vec<Block<'a>>> {
+    let mut blocks = Vec::new();
+    while at.remaining() > 0 {
+        at.step()?;
+        limits::grow(&mut blocks, 1, "the blocks of a metadata file").map_err(|e| e.with("file", at.file()))?;
+        blocks.push(read_block(at, sync)?);
+    }
+    Ok(blocks)
 }
 
 fn read_block<'a>(at: &mut Cursor<'a>, sync: &[u8]) -> Result<Block<'a>> {
@@ -200,6 +222,7 @@ impl ContainerWriter {
             return Ok(());
         }
         let packed = self.compression.compress(&self.block.out)?;
+        limits::grow(&mut self.out, packed.len().saturating_add(BLOCK_HEAD), "a metadata file")?;
         let mut head = Encoder { out: std::mem::take(&mut self.out) };
         head.length(self.count);
         head.bytes(&packed);
@@ -208,5 +231,33 @@ impl ContainerWriter {
         self.block.out.clear();
         self.count = 0;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, limits::most_metadata};
+
+    const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"f","type":"int"}]}"#;
+
+    /// It was bounded by its own size, which is that of the file many times over.
+    #[test]
+    fn what_was_made_of_a_file_is_bounded_by_the_size_of_the_file() {
+        let container = ContainerWriter::new(SCHEMA, Compression::None).finish().unwrap();
+        let reader = ContainerReader::of_file("m", &container, 10).unwrap();
+        assert_eq!(reader.memory.left(), most_metadata(10) - container.len());
+        let larger = vec![0; most_metadata(10) + 1];
+        assert_eq!(ContainerReader::of_file("m", &larger, 10).unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn walking_over_blocks_can_be_stopped() {
+        let mut container = ContainerWriter::with_sync(SCHEMA, Compression::None, [0; SYNC_LEN]).finish().unwrap();
+        container.extend(vec![0; 18 * 3000]);
+        assert_eq!(ContainerReader::open("m", &container).unwrap().blocks.len(), 3000);
+        let token = cancel::Cancellation::default();
+        token.cancel();
+        token.run(|| assert_eq!(ContainerReader::open("m", &container).unwrap_err().kind(), ErrorKind::Cancelled));
     }
 }

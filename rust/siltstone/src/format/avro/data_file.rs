@@ -23,6 +23,7 @@ use crate::{
         prune::{Block, Claim},
     },
     fs::InputFile,
+    limits::{self, Taken},
     types::DataField,
 };
 
@@ -34,6 +35,9 @@ const HEAD_BYTES: u64 = 20;
 /// Blocks are read together until they have so many rows or bytes.
 const GROUP_ROWS: i64 = 8192;
 const GROUP_BYTES: u64 = 1 << 20;
+/// What a group takes in memory beside its place in the list.
+const GROUP_MEMORY: usize = 160;
+const BLOCKS: &str = "the blocks of an Avro file";
 /// No block is larger.
 pub(super) const MOST_BLOCK_BYTES: usize = 512 << 20;
 /// A batch ends after so many bytes of records...
@@ -54,6 +58,7 @@ pub(super) fn open(input: Arc<dyn InputFile>, size: u64) -> Result<Arc<dyn DataF
     let blocks = find_blocks(&*input, size, &header)?;
     let (mut groups, mut rows): (Vec<Vec<BlockPlace>>, Vec<i64>) = (Vec::new(), Vec::new());
     let mut bytes = 0;
+    let taken = Taken::default();
     for block in blocks {
         match (groups.last_mut(), rows.last_mut()) {
             (Some(group), Some(count)) if *count < GROUP_ROWS && bytes < GROUP_BYTES => {
@@ -62,6 +67,8 @@ pub(super) fn open(input: Arc<dyn InputFile>, size: u64) -> Result<Arc<dyn DataF
                 group.push(block);
             }
             _ => {
+                taken.more(GROUP_MEMORY, BLOCKS)?;
+                limits::grow(&mut groups, 1, BLOCKS)?;
                 rows.push(block.rows);
                 bytes = block.size;
                 groups.push(vec![block]);
@@ -131,7 +138,7 @@ fn find_blocks(input: &dyn InputFile, size: u64, header: &Header) -> Result<Vec<
         // a row takes a byte at least, compressed or not
         all = all
             .checked_add(rows)
-            .filter(|all| rows >= 0 && *all <= crate::limits::MOST)
+            .filter(|all| rows >= 0 && *all <= limits::MOST)
             .ok_or_else(|| at.corrupt("a number of rows", rows))?;
         let next = end + SYNC_LEN as u64;
         let bytes = input.read_range(end, SYNC_LEN as u64 + HEAD_BYTES.min(size - next))?;
@@ -139,6 +146,7 @@ fn find_blocks(input: &dyn InputFile, size: u64, header: &Header) -> Result<Vec<
             return Err(at.corrupt("the file's sync marker", format!("other bytes after the block at {start}")));
         }
         if rows > 0 {
+            limits::grow(&mut blocks, 1, BLOCKS).map_err(|e| e.with("file", input.path()))?;
             blocks.push(BlockPlace { rows, start: data, size: end - data });
         }
         head = bytes.slice(SYNC_LEN..);

@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Map, Value as Json};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    fs::json_value,
+};
 
 /// Types nested deeper than this are not metadata, nor rows: JSON of more than 127 levels is not read.
 const MAX_DEPTH: usize = 64;
@@ -65,8 +68,7 @@ impl WriterRecord {
 impl WriterType {
     /// From the JSON text of `avro.schema`.
     pub fn parse(file: &str, schema: &[u8]) -> Result<Self> {
-        let json: Json = serde_json::from_slice(schema)
-            .map_err(|e| Error::corrupt(file, 0, "an Avro schema as JSON", e.to_string()))?;
+        let json = json_value(file, schema, |e| Error::corrupt(file, 0, "an Avro schema as JSON", e.to_string()))?;
         let most = (schema.len() / NODE_BYTES).clamp(FREE_NODES, MAX_NODES);
         let mut parser = Parser { named: HashMap::new(), nodes: 0, most };
         parser.parse(&json, "", 0).map_err(|found| Error::corrupt(file, 0, "an Avro schema", found))

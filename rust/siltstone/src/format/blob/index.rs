@@ -41,10 +41,6 @@ pub(super) fn read_index(input: &dyn InputFile, size: u64) -> Result<Vec<Option<
     let Some(start) = start else {
         return Err(Error::corrupt(path, footer_at, "the length of an index in the file", length));
     };
-    limits::ask(
-        usize::try_from(footer_at - start).unwrap_or(usize::MAX).saturating_mul(24),
-        "the index of a BLOB file",
-    )?;
     let index = input.read_range(start, footer_at - start)?;
     places(path, start, &index)
 }
@@ -52,6 +48,8 @@ pub(super) fn read_index(input: &dyn InputFile, size: u64) -> Result<Vec<Option<
 /// `start`: where the index begins, which is where the last value ends.
 fn places(path: &str, start: u64, index: &[u8]) -> Result<Vec<Option<Place>>> {
     let (mut places, mut rest, mut length, mut end) = (Vec::new(), index, 0_i64, 0_u64);
+    // the list has just as many places as it needs: one that grows takes twice as much, and once more while it does
+    limits::reserve(&mut places, numbers(index)?, "the index of a BLOB file").map_err(|e| e.with("file", path))?;
     while !rest.is_empty() {
         if places.len() % 4096 == 0 {
             cancel::check()?;
@@ -75,6 +73,16 @@ fn places(path: &str, start: u64, index: &[u8]) -> Result<Vec<Option<Place>>> {
         end += taken;
     }
     Ok(places)
+}
+
+/// How many varints there are: the last byte of each has no bit that says that more follow.
+fn numbers(index: &[u8]) -> Result<usize> {
+    let mut count = 0;
+    for some in index.chunks(1 << 20) {
+        cancel::check()?;
+        count += some.iter().filter(|byte| **byte & 0x80 == 0).count();
+    }
+    Ok(count)
 }
 
 /// Seven bits a byte, the lowest first; even numbers are positive ones doubled.
@@ -109,6 +117,18 @@ mod tests {
         assert_eq!(places("f", 51, &index).unwrap(), [place(0, 19), None, place(19, 16), place(35, 16)]);
         assert_eq!(places("f", 0, &[1]).unwrap(), [None]);
         assert_eq!(places("f", 9, &[]).unwrap(), []);
+    }
+
+    /// A list that grew to twice its size was asked for once, and copied where it was shared.
+    #[test]
+    fn the_list_has_no_more_room_than_places() {
+        let index: Vec<u8> = [1, 0x80].into_iter().chain(std::iter::repeat_n(0, 5000)).collect();
+        assert_eq!(numbers(&index).unwrap(), 5001);
+        let places = places("f", 9, &index).unwrap();
+        assert_eq!((places.len(), places.capacity()), (5001, 5001));
+        let token = cancel::Cancellation::default();
+        token.cancel();
+        token.run(|| assert_eq!(numbers(&index).unwrap_err().kind(), ErrorKind::Cancelled));
     }
 
     #[test]

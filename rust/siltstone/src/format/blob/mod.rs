@@ -71,7 +71,7 @@ impl DataFormat for Blob {
         let described = described.map_err(|e| e.with("option", AS_DESCRIPTOR))?;
         let places = read_index(&*input, size)?;
         let rows = i64::try_from(places.len()).unwrap_or(i64::MAX);
-        Ok(Arc::new(BlobFile { input, places: places.into(), rows: [rows], described }))
+        Ok(Arc::new(BlobFile { input, places: Arc::new(places), rows: [rows], described }))
     }
 
     fn encoding(&self, _: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
@@ -95,7 +95,8 @@ impl DataFormat for Blob {
 #[derive(Clone)]
 struct BlobFile {
     input: Arc<dyn InputFile>,
-    places: Arc<[Option<Place>]>,
+    /// Shared as it was made: as a slice it would be copied.
+    places: Arc<Vec<Option<Place>>>,
     rows: [i64; 1],
     described: bool,
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Table,
-    columns::{Row, fields, local, string, text, time},
+    columns::{fields, local, string, text, time},
+    rows::{Rows, put},
 };
 use crate::{Result, types::DataField};
 
@@ -10,8 +11,12 @@ pub(super) fn columns() -> Vec<DataField> {
     fields(&[("branch_name", text()), ("create_time", time())])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let ctx = table.context();
-    let branches = ctx.branches().list()?;
-    Ok(branches.into_iter().map(|(name, changed)| vec![string(name), local(changed)]).collect())
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for (name, changed) in table.context().branches().list()? {
+        if rows.is_full() {
+            break;
+        }
+        put!(rows; string(name), local(changed));
+    }
+    Ok(())
 }

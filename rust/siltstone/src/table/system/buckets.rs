@@ -2,8 +2,9 @@
 
 use super::{
     Table,
-    columns::{Row, fields, int, long, maybe, string, text, time},
+    columns::{fields, int, long, maybe, string, text, time},
     partitions::{sums, types},
+    rows::{Rows, put},
     text::partition,
 };
 use crate::{Result, row::Datum, types::DataField};
@@ -19,12 +20,14 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let types = types(table);
-    let row = |((bytes, bucket), sum): ((Vec<u8>, i32), super::partitions::Sum)| {
-        let mut row = vec![string(partition(&bytes, &types)?), Datum::Int(bucket)];
-        row.extend(sum.row());
-        Ok(row)
-    };
-    sums(table, true)?.into_iter().map(row).collect()
+    for ((bytes, bucket), sum) in sums(table, true)? {
+        if rows.is_full() {
+            break;
+        }
+        let [count, size, files] = sum.counts();
+        put!(rows; string(partition(&bytes, &types)?), Datum::Int(bucket), count, size, files, sum.last_write());
+    }
+    Ok(())
 }

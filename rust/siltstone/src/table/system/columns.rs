@@ -6,9 +6,6 @@ use crate::{
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
-/// Values in the order of the columns.
-pub(super) type Row = Vec<Datum>;
-
 /// Columns with ids from 0: `(name, type)`.
 pub(super) fn fields(columns: &[(&str, DataType)]) -> Vec<DataField> {
     columns.iter().zip(0..).map(|((name, data_type), id)| DataField::new(id, *name, data_type.clone())).collect()

@@ -2,7 +2,8 @@
 
 use super::{
     Table,
-    columns::{Row, fields, long, string, text},
+    columns::{fields, long, string, text},
+    rows::{Rows, put},
 };
 use crate::{Result, row::Datum, types::DataField};
 
@@ -10,7 +11,12 @@ pub(super) fn columns() -> Vec<DataField> {
     fields(&[("consumer_id", text()), ("next_snapshot_id", long())])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let consumers = table.context().consumers().list()?;
-    Ok(consumers.into_iter().map(|c| vec![string(c.id), Datum::BigInt(c.next_snapshot)]).collect())
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for consumer in table.context().consumers().list()? {
+        if rows.is_full() {
+            break;
+        }
+        put!(rows; string(consumer.id), Datum::BigInt(consumer.next_snapshot));
+    }
+    Ok(())
 }

@@ -2,8 +2,9 @@
 
 use super::{
     Table,
-    columns::{Row, fields, maybe, or_null, string, text},
+    columns::{fields, maybe, or_null, string, text},
     hash_order::java_order,
+    rows::{Rows, put},
 };
 use crate::{Result, types::DataField};
 
@@ -17,23 +18,25 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "the signature of every system table's rows")]
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let schema = &table.context().schema;
     let keys = java_order(schema.options.keys().map(String::as_str));
-    let row = |field: &DataField| {
+    let list = |parts: Vec<&str>| string(format!("[{}]", parts.join(", ")));
+    for field in &schema.fields {
+        if rows.is_full() {
+            break;
+        }
         let prefix = format!("fields.{}.", field.name);
         let given = keys.iter().filter(|key| key.starts_with(&prefix));
         let given: Vec<(&str, &str)> =
             given.filter_map(|key| Some((*key, schema.options.get(*key)?.as_str()))).collect();
-        let list = |parts: Vec<&str>| string(format!("[{}]", parts.join(", ")));
-        vec![
+        put!(rows;
             string(&field.name),
             string(field.data_type.to_string()),
             list(given.iter().map(|(_, value)| *value).collect()),
             list(given.iter().map(|(key, _)| *key).collect()),
             or_null(field.description.as_ref(), string),
-        ]
-    };
-    Ok(schema.fields.iter().map(row).collect())
+        );
+    }
+    Ok(())
 }

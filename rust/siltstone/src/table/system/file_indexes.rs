@@ -2,8 +2,9 @@
 
 use super::{
     Table,
-    columns::{Row, fields, flag, int, long, maybe, or_null, string, text},
+    columns::{fields, flag, int, long, maybe, or_null, string, text},
     partitions::types,
+    rows::{Rows, put},
     text::partition,
 };
 use crate::{
@@ -34,29 +35,34 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let (ctx, snapshot) = table.travelled()?;
-    let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+    let Some(snapshot) = snapshot else { return Ok(()) };
     let types = types(table);
-    let mut rows = Vec::new();
     for entry in live_entries(&ctx, &snapshot, &EntryFilter::default())? {
         cancel::check()?;
-        add_rows(&mut rows, &ctx, &entry, &types)?;
+        if rows.is_full() {
+            break;
+        }
+        add_rows(rows, &ctx, &entry, &types)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
-fn add_rows(rows: &mut Vec<Row>, ctx: &TableContext, entry: &ManifestEntry, types: &[DataType]) -> Result<()> {
+fn add_rows(rows: &mut Rows, ctx: &TableContext, entry: &ManifestEntry, types: &[DataType]) -> Result<()> {
     let file = &entry.file;
     let Some(found) = index_of_file(ctx, &entry.partition, entry.bucket, file)? else { return Ok(()) };
     let size = |bytes: u64| Datum::BigInt(i64::try_from(bytes).unwrap_or(i64::MAX));
     for (column, indexes) in found.index.columns() {
         for (kind, place) in indexes {
+            if rows.is_full() {
+                return Ok(());
+            }
             let length = match place {
                 IndexPlace::NoValue => 0,
                 IndexPlace::At { length, .. } => *length,
             };
-            rows.push(vec![
+            put!(rows;
                 string(partition(&entry.partition, types)?),
                 Datum::Int(entry.bucket),
                 string(ctx.paths.data_file(&entry.partition, entry.bucket, file)?),
@@ -70,7 +76,7 @@ fn add_rows(rows: &mut Vec<Row>, ctx: &TableContext, entry: &ManifestEntry, type
                 size(length),
                 size(found.size),
                 Datum::Boolean(*place == IndexPlace::NoValue),
-            ]);
+            );
         }
     }
     Ok(())

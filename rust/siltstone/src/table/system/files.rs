@@ -7,13 +7,14 @@ use std::{
 
 use super::{
     Table,
-    columns::{Row, fields, int, long, maybe, or_null, string, text, time, wall},
+    columns::{fields, int, long, maybe, or_null, string, text, time, wall},
+    rows::{Rows, put},
     text::{map, object_text, partition, values},
 };
 use crate::{
     Result,
     io::TableContext,
-    manifest::{FileSource, ManifestEntry},
+    manifest::{DataFileMeta, FileSource, ManifestEntry},
     row::{Datum, array_datum},
     scan::{EntryFilter, live_entries},
     schema::TableSchema,
@@ -59,12 +60,12 @@ pub(super) fn range_columns() -> Vec<DataField> {
     fields(&all)
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    Files::of(table)?.map_or_else(|| Ok(Vec::new()), |files| files.rows(Files::row))
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    Files::of(table)?.map_or(Ok(()), |files| files.put(rows, Files::put_row))
 }
 
-pub(super) fn range_rows(table: &Table) -> Result<Vec<Row>> {
-    Files::of(table)?.map_or_else(|| Ok(Vec::new()), |files| files.rows(Files::range_row))
+pub(super) fn range_rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    Files::of(table)?.map_or(Ok(()), |files| files.put(rows, Files::put_range_row))
 }
 
 struct Files {
@@ -72,6 +73,8 @@ struct Files {
     entries: Vec<ManifestEntry>,
     partition_types: Vec<DataType>,
     key_types: Vec<DataType>,
+    /// The columns in the order of their names.
+    sorted: Vec<DataField>,
     schemas: HashMap<i64, Arc<TableSchema>>,
 }
 
@@ -90,42 +93,45 @@ impl Files {
         Ok(Some(Self {
             partition_types: types(ctx.schema.partition_fields()),
             key_types: types(ctx.schema.key_fields()),
+            sorted: by_name(&ctx.schema.fields),
             ctx,
             entries,
             schemas,
         }))
     }
 
-    fn rows(&self, row: impl Fn(&Self, &ManifestEntry) -> Result<Row>) -> Result<Vec<Row>> {
-        self.entries.iter().map(|entry| row(self, entry)).collect()
+    fn put(&self, rows: &mut Rows, put: impl Fn(&Self, &mut Rows, &ManifestEntry) -> Result<()>) -> Result<()> {
+        for entry in &self.entries {
+            if rows.is_full() {
+                break;
+            }
+            put(self, rows, entry)?;
+        }
+        Ok(())
     }
 
-    fn key_row(&self, entry: &ManifestEntry) -> Result<Row> {
+    fn put_range_row(&self, rows: &mut Rows, entry: &ManifestEntry) -> Result<()> {
         let file = &entry.file;
-        Ok(vec![
-            string(partition(&entry.partition, &self.partition_types)?),
+        put!(rows;
+            self.partition(entry)?,
             Datum::Int(entry.bucket),
-            string(self.ctx.paths.data_file(&entry.partition, entry.bucket, file)?),
-            string(file.file_name.rsplit('.').next().unwrap_or_default()),
+            self.path(entry)?,
+            format_of(file),
             Datum::BigInt(file.schema_id),
             Datum::Int(file.level),
             Datum::BigInt(file.row_count),
             Datum::BigInt(file.file_size),
             self.key(&file.min_key)?,
             self.key(&file.max_key)?,
-        ])
+            or_null(file.first_row_id, Datum::BigInt),
+        );
+        Ok(())
     }
 
-    fn range_row(&self, entry: &ManifestEntry) -> Result<Row> {
-        let mut row = self.key_row(entry)?;
-        row.push(or_null(entry.file.first_row_id, Datum::BigInt));
-        Ok(row)
-    }
-
-    fn row(&self, entry: &ManifestEntry) -> Result<Row> {
+    fn put_row(&self, rows: &mut Rows, entry: &ManifestEntry) -> Result<()> {
         let file = &entry.file;
-        let stats = self.stats(entry)?;
-        let columns = &self.ctx.schema.fields;
+        let wanted = rows.wants(&["null_value_counts", "min_value_stats", "max_value_stats"]);
+        let stats = if wanted { self.stats(entry)? } else { HashMap::new() };
         let of = |field: &DataField| stats.get(&field.id);
         let bound = |field: &DataField, pick: fn(&ColumnStats) -> &Datum| {
             of(field).map_or_else(|| "null".to_owned(), |(s, kind)| object_text(pick(s), kind))
@@ -134,24 +140,37 @@ impl Files {
             let count = of(field).and_then(|(s, _)| s.null_count);
             count.map_or_else(|| "null".to_owned(), |n| n.to_string())
         };
-        let source = |source: FileSource| match source {
-            FileSource::Append => string("APPEND"),
-            FileSource::Compact => string("COMPACT"),
-        };
-        let mut row = self.key_row(entry)?;
-        row.extend([
-            string(map(columns, nulls)),
-            string(map(columns, |f| bound(f, |s| &s.min))),
-            string(map(columns, |f| bound(f, |s| &s.max))),
+        put!(rows;
+            self.partition(entry)?,
+            Datum::Int(entry.bucket),
+            self.path(entry)?,
+            format_of(file),
+            Datum::BigInt(file.schema_id),
+            Datum::Int(file.level),
+            Datum::BigInt(file.row_count),
+            Datum::BigInt(file.file_size),
+            self.key(&file.min_key)?,
+            self.key(&file.max_key)?,
+            string(map(&self.sorted, nulls)?),
+            string(map(&self.sorted, |f| bound(f, |s| &s.min))?),
+            string(map(&self.sorted, |f| bound(f, |s| &s.max))?),
             Datum::BigInt(file.min_sequence_number),
             Datum::BigInt(file.max_sequence_number),
             or_null(file.creation_time, wall),
             or_null(file.delete_row_count, Datum::BigInt),
-            or_null(file.file_source, source),
+            or_null(file.file_source, source_of),
             or_null(file.first_row_id, Datum::BigInt),
             or_null(file.write_cols.as_deref().map(texts).transpose()?, |d| d),
-        ]);
-        Ok(row)
+        );
+        Ok(())
+    }
+
+    fn partition(&self, entry: &ManifestEntry) -> Result<Datum> {
+        Ok(string(partition(&entry.partition, &self.partition_types)?))
+    }
+
+    fn path(&self, entry: &ManifestEntry) -> Result<Datum> {
+        Ok(string(self.ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?))
     }
 
     fn key(&self, bytes: &[u8]) -> Result<Datum> {
@@ -183,6 +202,24 @@ impl Files {
         }
         Ok(found)
     }
+}
+
+fn format_of(file: &DataFileMeta) -> Datum {
+    string(file.file_name.rsplit('.').next().unwrap_or_default())
+}
+
+fn source_of(source: FileSource) -> Datum {
+    string(match source {
+        FileSource::Append => "APPEND",
+        FileSource::Compact => "COMPACT",
+    })
+}
+
+/// Columns in the order of their names.
+fn by_name(columns: &[DataField]) -> Vec<DataField> {
+    let mut sorted = columns.to_vec();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    sorted
 }
 
 /// Texts in the binary form of their array.

@@ -5,8 +5,9 @@ use arrow_schema::SchemaRef;
 
 use super::{
     InspectArgs,
-    columns::{Row, fields, long, maybe, or_null, string, text},
-    finish, partitions,
+    columns::{fields, long, maybe, or_null, string, text},
+    partitions::{self, Sum},
+    rows::{Rows, put},
 };
 use crate::{
     Error, ErrorKind, Result, env,
@@ -19,7 +20,7 @@ use crate::{
 struct GlobalTable {
     name: &'static str,
     columns: fn() -> Vec<DataField>,
-    rows: fn(&Catalog) -> Result<Vec<Row>>,
+    rows: fn(&Catalog, &mut Rows) -> Result<()>,
 }
 
 /// One line for each.
@@ -38,10 +39,12 @@ impl Catalog {
         args.result_schema(&(self.global(name)?.columns)())
     }
 
-    /// The rows of `sys.<name>`.
-    pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
+    /// The rows of `sys.<name>`, in one batch at least.
+    pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<Vec<RecordBatch>> {
         let table = self.global(name)?;
-        finish(&(table.columns)(), &(table.rows)(self)?, args)
+        let mut rows = Rows::new(&(table.columns)(), args)?;
+        (table.rows)(self, &mut rows)?;
+        rows.finish()
     }
 
     fn global(&self, name: &str) -> Result<&'static GlobalTable> {
@@ -56,13 +59,16 @@ impl Catalog {
         })
     }
 
-    /// Every table with the names of its database and its own.
-    fn each(&self, mut visit: impl FnMut(&TableName, &Table) -> Result<()>) -> Result<()> {
+    /// Every table with the names of its database and its own, until no more rows are wanted.
+    fn each(&self, rows: &mut Rows, visit: impl Fn(&mut Rows, &TableName, &Table) -> Result<()>) -> Result<()> {
         for database in self.databases()? {
             for table in self.tables(&database)? {
+                if rows.is_full() {
+                    return Ok(());
+                }
                 let name = TableName::parse_plain(&format!("{database}.{table}"))?;
                 match self.open_plain(&name) {
-                    Ok(table) => visit(&name, &table)?,
+                    Ok(table) => visit(rows, &name, &table)?,
                     // dropped meanwhile, or something else than a table
                     Err(e) if e.kind() == ErrorKind::TableNotFound || e.context_value("object").is_some() => {}
                     Err(e) => return Err(e),
@@ -82,25 +88,30 @@ fn option_columns() -> Vec<DataField> {
     fields(&[("database_name", text()), ("table_name", text()), ("key", text()), ("value", text())])
 }
 
-fn option_rows(catalog: &Catalog) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    catalog.each(|name, table| {
-        let options = &table.context().schema.options;
-        let row = |(key, value)| vec![string(&name.database), string(&name.table), string(key), string(value)];
-        rows.extend(options.iter().map(row));
+fn option_rows(catalog: &Catalog, rows: &mut Rows) -> Result<()> {
+    catalog.each(rows, |rows, name, table| {
+        for (key, value) in &table.context().schema.options {
+            if rows.is_full() {
+                break;
+            }
+            put!(rows; string(&name.database), string(&name.table), string(key), string(value));
+        }
         Ok(())
-    })?;
-    Ok(rows)
+    })
 }
 
 fn catalog_columns() -> Vec<DataField> {
     fields(&[("key", text()), ("value", text())])
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "the signature of every system table's rows")]
-fn catalog_rows(catalog: &Catalog) -> Result<Vec<Row>> {
-    let shown = without_secrets(catalog.options());
-    Ok(shown.iter().map(|(key, value)| vec![string(key), string(value)]).collect())
+fn catalog_rows(catalog: &Catalog, rows: &mut Rows) -> Result<()> {
+    for (key, value) in without_secrets(catalog.options()) {
+        if rows.is_full() {
+            break;
+        }
+        put!(rows; string(key), string(value));
+    }
+    Ok(())
 }
 
 fn table_columns() -> Vec<DataField> {
@@ -123,28 +134,34 @@ fn table_columns() -> Vec<DataField> {
     ])
 }
 
+/// Columns of [`Sum`]s.
+const SUMS: [&str; 4] = ["record_count", "file_size_in_bytes", "file_count", "last_file_creation_time"];
+
 /// Owners and editors are not known to a filesystem catalog.
-fn table_rows(catalog: &Catalog) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    catalog.each(|name, table| {
+fn table_rows(catalog: &Catalog, rows: &mut Rows) -> Result<()> {
+    catalog.each(rows, |rows, name, table| {
         let schema = &table.context().schema;
-        let sum = partitions::total(table)?;
-        let kind = schema.options.get("type").map_or("table", String::as_str);
-        let mut row = vec![
+        let sum = if rows.wants(&SUMS) { partitions::total(table)? } else { Sum::default() };
+        let [count, size, files] = sum.counts();
+        let unknown = || Datum::Null;
+        put!(rows;
             string(&name.database),
             string(&name.table),
-            string(kind),
+            string(schema.options.get("type").map_or("table", String::as_str)),
             Datum::Boolean(!schema.partition_keys.is_empty()),
             Datum::Boolean(schema.has_primary_key()),
-        ];
-        row.extend([Datum::Null, Datum::Null, Datum::Null]);
-        row.extend([Datum::BigInt(schema.time_millis), Datum::Null]);
-        row.extend(sum.counts());
-        row.push(or_null(sum.newest(), epoch));
-        rows.push(row);
+            unknown(),
+            unknown(),
+            unknown(),
+            Datum::BigInt(schema.time_millis),
+            unknown(),
+            count,
+            size,
+            files,
+            or_null(sum.newest(), epoch),
+        );
         Ok(())
-    })?;
-    Ok(rows)
+    })
 }
 
 fn partition_columns() -> Vec<DataField> {
@@ -161,22 +178,29 @@ fn partition_columns() -> Vec<DataField> {
     ])
 }
 
-fn partition_rows(catalog: &Catalog) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    catalog.each(|name, table| {
+fn partition_rows(catalog: &Catalog, rows: &mut Rows) -> Result<()> {
+    catalog.each(rows, |rows, name, table| {
         if table.context().schema.partition_keys.is_empty() {
             return Ok(());
         }
         for ((partition, _), sum) in partitions::sums(table, false)? {
-            let mut row =
-                vec![string(&name.database), string(&name.table), string(partitions::name(table, &partition)?)];
-            row.extend(sum.counts());
-            row.extend([or_null(sum.newest(), epoch), Datum::Boolean(false)]);
-            rows.push(row);
+            if rows.is_full() {
+                break;
+            }
+            let [count, size, files] = sum.counts();
+            put!(rows;
+                string(&name.database),
+                string(&name.table),
+                string(partitions::name(table, &partition)?),
+                count,
+                size,
+                files,
+                or_null(sum.newest(), epoch),
+                Datum::Boolean(false),
+            );
         }
         Ok(())
-    })?;
-    Ok(rows)
+    })
 }
 
 /// A local time of a file as epoch milliseconds.

@@ -2,8 +2,9 @@
 
 use super::{
     Table,
-    columns::{Row, fields, int, long, maybe, or_null, string, text},
+    columns::{fields, int, long, maybe, or_null, string, text},
     partitions::types,
+    rows::{Rows, put},
     text::partition,
 };
 use crate::{
@@ -33,13 +34,15 @@ fn ranges_type() -> DataType {
     DataType::new(TypeKind::Array(Box::new(DataType::not_null(TypeKind::Row(range_fields())))))
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let (ctx, snapshot) = table.travelled()?;
-    let Some(name) = snapshot.and_then(|s| s.index_manifest) else { return Ok(Vec::new()) };
+    let Some(name) = snapshot.and_then(|s| s.index_manifest) else { return Ok(()) };
     let types = types(table);
-    let entries = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?.read_index(&name)?;
-    let row = |entry: &crate::manifest::IndexManifestEntry| {
-        Ok(vec![
+    for entry in &ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?.read_index(&name)? {
+        if rows.is_full() {
+            break;
+        }
+        put!(rows;
             string(partition(&entry.partition, &types)?),
             Datum::Int(entry.bucket),
             string(&entry.index_type),
@@ -47,9 +50,9 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
             Datum::BigInt(entry.file_size),
             Datum::BigInt(entry.row_count),
             or_null(entry.deletion_vectors.as_deref().map(ranges).transpose()?, |d| d),
-        ])
-    };
-    entries.iter().map(row).collect()
+        );
+    }
+    Ok(())
 }
 
 /// Ranges in the binary form of their array.

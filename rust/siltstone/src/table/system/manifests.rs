@@ -2,7 +2,8 @@
 
 use super::{
     Table,
-    columns::{Row, fields, long, maybe, or_null, string, text},
+    columns::{fields, long, maybe, or_null, string, text},
+    rows::{Rows, put},
     text::joined,
 };
 use crate::{
@@ -27,23 +28,30 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let (ctx, snapshot) = table.travelled()?;
-    let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+    let Some(snapshot) = snapshot else { return Ok(()) };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let types: Vec<DataType> = ctx.schema.partition_fields().iter().map(|f| f.data_type.clone()).collect();
     let mut all = store.read_lists(&snapshot)?;
     if let Some(changelog) = snapshot.changelog_list() {
         all.extend(store.read_list(changelog)?);
     }
-    all.iter().map(|manifest| row(manifest, &types)).collect()
+    for manifest in &all {
+        if rows.is_full() {
+            break;
+        }
+        put_row(rows, manifest, &types)?;
+    }
+    Ok(())
 }
 
-fn row(manifest: &ManifestFileMeta, types: &[DataType]) -> Result<Row> {
-    let stats = decode_stats(&manifest.partition_stats, types)?;
+fn put_row(rows: &mut Rows, manifest: &ManifestFileMeta, types: &[DataType]) -> Result<()> {
+    let wanted = rows.wants(&["min_partition_stats", "max_partition_stats"]);
+    let stats = if wanted { decode_stats(&manifest.partition_stats, types)? } else { Vec::new() };
     let (min, max): (Vec<Datum>, Vec<Datum>) = stats.into_iter().map(|s| (s.min, s.max)).unzip();
     let shown = |values: &[Datum]| string(format!("{{{}}}", joined(values, types)));
-    Ok(vec![
+    put!(rows;
         string(&manifest.file_name),
         Datum::BigInt(manifest.file_size),
         Datum::BigInt(manifest.num_added_files),
@@ -53,5 +61,6 @@ fn row(manifest: &ManifestFileMeta, types: &[DataType]) -> Result<Row> {
         shown(&max),
         or_null(manifest.min_row_id, Datum::BigInt),
         or_null(manifest.max_row_id, Datum::BigInt),
-    ])
+    );
+    Ok(())
 }

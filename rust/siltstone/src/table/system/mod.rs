@@ -15,6 +15,7 @@ mod indexes;
 mod manifests;
 mod options;
 mod partitions;
+mod rows;
 mod schemas;
 mod snapshots;
 mod statistics;
@@ -25,18 +26,16 @@ mod text;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 
-use self::columns::Row;
+use self::rows::Rows;
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
-    predicate::{Condition, Predicate, evaluate},
+    predicate::{Condition, Predicate},
     read::data_system_tables::DataSystemTable,
-    row::{Datum, array_from_datums},
     scan::{VersionSelector, overtaken::again_when_overtaken, time_travel},
     snapshot::Snapshot,
     types::{DataField, arrow_schema},
@@ -59,14 +58,14 @@ struct SystemTable {
     name: &'static str,
     about: Subject,
     columns: fn() -> Vec<DataField>,
-    rows: fn(&Table) -> Result<Vec<Row>>,
+    rows: fn(&Table, &mut Rows) -> Result<()>,
 }
 
 const fn table(
     name: &'static str,
     about: Subject,
     columns: fn() -> Vec<DataField>,
-    rows: fn(&Table) -> Result<Vec<Row>>,
+    rows: fn(&Table, &mut Rows) -> Result<()>,
 ) -> SystemTable {
     SystemTable { name, about, columns, rows }
 }
@@ -139,13 +138,19 @@ impl Table {
         args.result_schema(&(self.system_table(name)?.columns)())
     }
 
-    /// The rows of a system table; names are not case-sensitive.
-    pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
+    /// The rows of a system table, in one batch at least; names are not case-sensitive.
+    pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<Vec<RecordBatch>> {
         let table = self.system_table(name)?;
-        let rows = again_when_overtaken(self.context(), || (table.rows)(self))
+        let columns = (table.columns)();
+        args.result_schema(&columns)?;
+        let make = || {
+            let mut rows = Rows::new(&columns, args)?;
+            (table.rows)(self, &mut rows)?;
+            Ok(rows)
+        };
+        let rows = again_when_overtaken(self.context(), make)
             .map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)));
-        let rows = self.found(rows, Vec::is_empty)?;
-        finish(&(table.columns)(), &rows, args)
+        self.found(rows, Rows::is_empty)?.finish()
     }
 
     fn system_table(&self, name: &str) -> Result<SystemTable> {
@@ -174,25 +179,4 @@ impl Table {
         self.check_one_version()?;
         time_travel(self.context(), &VersionSelector::Latest)
     }
-}
-
-/// Rows as one batch.
-fn batch(columns: &[DataField], rows: &[Row]) -> Result<RecordBatch> {
-    let arrays = columns.iter().enumerate().map(|(at, field)| {
-        let values: Vec<Datum> = rows.iter().map(|row| row.get(at).cloned().unwrap_or(Datum::Null)).collect();
-        array_from_datums(&values, &field.data_type)
-    });
-    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-    Ok(RecordBatch::try_new(arrow_schema(columns)?, arrays)?)
-}
-
-/// Filter, limit, columns.
-fn finish(columns: &[DataField], rows: &[Row], args: &InspectArgs) -> Result<RecordBatch> {
-    let filter = args.filter(columns)?;
-    let mut all = batch(columns, rows)?;
-    if let Some(filter) = filter {
-        all = filter_record_batch(&all, &evaluate(&filter, &all)?)?;
-    }
-    let some = all.slice(0, args.limit.unwrap_or(usize::MAX).min(all.num_rows()));
-    Ok(some.project(&args.chosen(&some.schema())?)?)
 }

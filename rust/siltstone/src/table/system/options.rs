@@ -2,7 +2,8 @@
 
 use super::{
     Table,
-    columns::{Row, fields, string, text},
+    columns::{fields, string, text},
+    rows::{Rows, put},
 };
 use crate::{Result, types::DataField};
 
@@ -11,7 +12,12 @@ pub(super) fn columns() -> Vec<DataField> {
 }
 
 /// The stored options, without those of this handle.
-#[allow(clippy::unnecessary_wraps, reason = "the signature of every system table's rows")]
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    Ok(table.context().schema.options.iter().map(|(key, value)| vec![string(key), string(value)]).collect())
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for (key, value) in &table.context().schema.options {
+        if rows.is_full() {
+            break;
+        }
+        put!(rows; string(key), string(value));
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     Table,
-    columns::{Row, fields, long, maybe, or_null, string, text, time, wall},
+    columns::{fields, long, maybe, or_null, string, text, time, wall},
+    rows::{Rows, put},
 };
 use crate::{
     Result,
@@ -30,14 +31,26 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let row = |((partition, _), sum): ((Vec<u8>, i32), Sum)| {
-        let mut row = vec![string(name(table, &partition)?)];
-        row.extend(sum.row());
-        row.extend([Datum::Null, Datum::Null, Datum::Null, Datum::Null]);
-        Ok(row)
-    };
-    of_both_branches(table)?.into_iter().map(row).collect()
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for ((partition, _), sum) in of_both_branches(table)? {
+        if rows.is_full() {
+            break;
+        }
+        let [count, size, files] = sum.counts();
+        let unknown = || Datum::Null;
+        put!(rows;
+            string(name(table, &partition)?),
+            count,
+            size,
+            files,
+            sum.last_write(),
+            unknown(),
+            unknown(),
+            unknown(),
+            unknown(),
+        );
+    }
+    Ok(())
 }
 
 /// Sums by partition, with those partitions that reads take from another branch.
@@ -80,13 +93,6 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Row count, bytes, files, time of the last write.
-    pub(super) fn row(&self) -> Row {
-        let mut row = self.counts().to_vec();
-        row.push(or_null(self.newest, wall));
-        row
-    }
-
     /// Row count, bytes, files.
     pub(super) fn counts(&self) -> [Datum; 3] {
         [Datum::BigInt(self.rows), Datum::BigInt(self.bytes), Datum::BigInt(self.files)]
@@ -95,6 +101,11 @@ impl Sum {
     /// Local time of the last write.
     pub(super) fn newest(&self) -> Option<i64> {
         self.newest
+    }
+
+    /// The same as a value.
+    pub(super) fn last_write(&self) -> Datum {
+        or_null(self.newest, wall)
     }
 
     fn add(&mut self, other: &Self) {

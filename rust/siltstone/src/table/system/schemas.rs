@@ -4,10 +4,17 @@ use serde_json::Value;
 
 use super::{
     Table,
-    columns::{Row, fields, local, long, maybe, or_null, string, text, time},
+    columns::{fields, local, long, maybe, or_null, string, text, time},
     hash_order::java_order,
+    rows::{Rows, put},
 };
-use crate::{Error, Result, fs::read_json, row::Datum, schema::TableSchema, types::DataField};
+use crate::{
+    Error, Result,
+    fs::{json_value, read_json},
+    row::Datum,
+    schema::TableSchema,
+    types::DataField,
+};
 
 pub(super) fn columns() -> Vec<DataField> {
     fields(&[
@@ -21,24 +28,30 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let schemas = &table.context().schemas;
     let mut ids = schemas.ids()?;
     ids.sort_unstable();
-    ids.into_iter()
-        .map(|id| {
-            let path = schemas.path(id);
-            row(&*schemas.get(id)?, &path, &read_json(&*table.context().fs, &path)?)
-        })
-        .collect()
+    for id in ids {
+        if rows.is_full() {
+            break;
+        }
+        put_row(rows, table, &*schemas.get(id)?)?;
+    }
+    Ok(())
 }
 
-/// `file` is what the schema was read from: the order of its options shows in the row.
-fn row(schema: &TableSchema, path: &str, file: &[u8]) -> Result<Row> {
-    let json: Value =
-        serde_json::from_slice(file).map_err(|e| Error::corrupt(path, 0, "a schema as JSON", e.to_string()))?;
+/// Its file is read for the order of its options, which shows in the row, and for columns as they are written there.
+fn put_row(rows: &mut Rows, table: &Table, schema: &TableSchema) -> Result<()> {
+    let json = if rows.wants(&["fields", "partition_keys", "primary_keys", "options"]) {
+        let path = table.context().schemas.path(schema.id);
+        let file = read_json(&*table.context().fs, &path)?;
+        json_value(&path, &file, |e| Error::corrupt(&path, 0, "a schema as JSON", e.to_string()))?
+    } else {
+        Value::Null
+    };
     let part = |key: &str| string(json.get(key).map(ToString::to_string).unwrap_or_default());
-    Ok(vec![
+    put!(rows;
         Datum::BigInt(schema.id),
         part("fields"),
         part("partitionKeys"),
@@ -46,7 +59,8 @@ fn row(schema: &TableSchema, path: &str, file: &[u8]) -> Result<Row> {
         string(options(json.get("options"))),
         or_null(schema.comment.as_ref(), string),
         local(schema.time_millis),
-    ])
+    );
+    Ok(())
 }
 
 /// The options as compact JSON in Java's order.

@@ -2,7 +2,8 @@
 
 use super::{
     Table,
-    columns::{Row, fields, local, long, maybe, or_null, string, text, time},
+    columns::{fields, local, long, maybe, or_null, string, text, time},
+    rows::{Rows, put},
 };
 use crate::{Result, row::Datum, snapshot::Snapshot, types::DataField};
 
@@ -25,14 +26,18 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let mut snapshots = table.history(usize::MAX)?;
-    snapshots.reverse();
-    Ok(snapshots.iter().map(row).collect())
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for snapshot in table.history(usize::MAX)?.iter().rev() {
+        if rows.is_full() {
+            break;
+        }
+        put_row(rows, snapshot)?;
+    }
+    Ok(())
 }
 
-fn row(s: &Snapshot) -> Row {
-    vec![
+fn put_row(rows: &mut Rows, s: &Snapshot) -> Result<()> {
+    put!(rows;
         Datum::BigInt(s.id),
         Datum::BigInt(s.schema_id),
         string(&s.commit_user),
@@ -47,5 +52,6 @@ fn row(s: &Snapshot) -> Row {
         or_null(s.changelog_record_count, Datum::BigInt),
         or_null(s.watermark, Datum::BigInt),
         or_null(s.next_row_id, Datum::BigInt),
-    ]
+    );
+    Ok(())
 }

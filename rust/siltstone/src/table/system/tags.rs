@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{
     Table,
-    columns::{Row, fields, local, long, maybe, or_null, string, text, time, wall},
+    columns::{fields, local, long, maybe, or_null, string, text, time, wall},
+    rows::{Rows, put},
 };
 use crate::{Result, row::Datum, snapshot::Tag, types::DataField};
 
@@ -20,14 +21,19 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
-pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let tags = table.context().tags();
-    Ok(tags.tags()?.iter().map(|(name, tag)| row(name, tag)).collect())
+pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
+    for (name, tag) in &table.context().tags().tags()? {
+        if rows.is_full() {
+            break;
+        }
+        put_row(rows, name, tag)?;
+    }
+    Ok(())
 }
 
-fn row(name: &str, tag: &Tag) -> Row {
+fn put_row(rows: &mut Rows, name: &str, tag: &Tag) -> Result<()> {
     let s = &tag.snapshot;
-    vec![
+    put!(rows;
         string(name),
         Datum::BigInt(s.id),
         Datum::BigInt(s.schema_id),
@@ -35,7 +41,8 @@ fn row(name: &str, tag: &Tag) -> Row {
         or_null(s.total_record_count, Datum::BigInt),
         or_null(tag.create_time, |t| wall(t.and_utc().timestamp_millis())),
         or_null(tag.time_retained, |kept| string(iso_duration(kept))),
-    ]
+    );
+    Ok(())
 }
 
 /// `Duration.toString` of Java: hours are the largest unit.

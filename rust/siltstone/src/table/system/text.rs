@@ -4,6 +4,8 @@ use chrono::Timelike;
 
 use crate::{
     Result,
+    codec::to_hex,
+    limits,
     row::{BinaryRow, Datum, datum_to_text},
     types::{DataField, DataType},
 };
@@ -35,7 +37,7 @@ pub(super) fn object_text(value: &Datum, kind: &DataType) -> String {
         Datum::Date(v) | Datum::Time(v) => v.to_string(),
         Datum::Timestamp { millis, nanos_of_milli } => timestamp_object(*millis, *nanos_of_milli),
         // Java shows the identity of an object here
-        Datum::Bytes(bytes) => bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")),
+        Datum::Bytes(bytes) => to_hex(bytes),
         other => datum_to_text(other, kind),
     }
 }
@@ -54,10 +56,18 @@ fn timestamp_object(millis: i64, nanos_of_milli: i32) -> String {
     format!("{}{fraction}", time.format(whole))
 }
 
-/// `{a=0, b=null}` in the order of names.
-pub(super) fn map(columns: &[DataField], value: impl Fn(&DataField) -> String) -> String {
-    let mut sorted: Vec<&DataField> = columns.iter().collect();
-    sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    let pairs: Vec<String> = sorted.iter().map(|field| format!("{}={}", field.name, value(field))).collect();
-    format!("{{{}}}", pairs.join(", "))
+/// `{a=0, b=null}` of columns, which are in the order of their names.
+pub(super) fn map(columns: &[DataField], value: impl Fn(&DataField) -> String) -> Result<String> {
+    let mut all = String::from("{");
+    for (number, field) in columns.iter().enumerate() {
+        let value = value(field);
+        let parts = [if number == 0 { "" } else { ", " }, &field.name, "=", &value];
+        // and the end
+        limits::grow_text(&mut all, parts.iter().map(|part| part.len()).sum::<usize>() + 1, "a text of all columns")?;
+        for part in parts {
+            all.push_str(part);
+        }
+    }
+    all.push('}');
+    Ok(all)
 }

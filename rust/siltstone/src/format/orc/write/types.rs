@@ -32,7 +32,31 @@ pub(super) fn types_of(fields: &[DataField]) -> Result<Vec<Type>> {
 
 /// Whether there can be files with these columns.
 pub(in crate::format::orc) fn check_columns(fields: &[DataField]) -> Result<()> {
+    check_names(fields)?;
     types_of(fields).map(drop)
+}
+
+/// Java makes text of the columns that it asks a file for, with each name between backticks: of a name that has one itself it
+/// reads nulls.
+fn check_names(fields: &[DataField]) -> Result<()> {
+    for field in fields {
+        if field.name.contains('`') {
+            return Err(Error::unsupported(format!("the name '{}' in ORC files", field.name))
+                .with("column", &field.name)
+                .hint("Java reads nulls under names with '`' there: rename the column, or use another 'file.format'"));
+        }
+        check_names_below(&field.data_type)?;
+    }
+    Ok(())
+}
+
+fn check_names_below(t: &DataType) -> Result<()> {
+    match &t.kind {
+        TypeKind::Row(fields) => check_names(fields),
+        TypeKind::Array(element) | TypeKind::Multiset(element) => check_names_below(element),
+        TypeKind::Map(key, value) => check_names_below(key).and_then(|()| check_names_below(value)),
+        _ => Ok(()),
+    }
 }
 
 /// As a message of the footer.
@@ -134,4 +158,27 @@ fn add_nested(types: &mut Vec<Type>, kind: Kind, id: i32, children: &[(&DataType
         }
     }
     Ok(nested)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, types::parse_type};
+
+    /// Of our files and of its own, Java reads nulls under such a name and says nothing.
+    #[test]
+    fn names_with_backticks_are_refused_at_any_depth() {
+        let column = |name: &str, kind: &str| [DataField::new(0, name, parse_type(kind).unwrap())];
+        check_columns(&column("a\"b'c", "ROW<x INT>")).unwrap();
+        for fields in [
+            column("a`b", "INT"),
+            column("a", "ROW<`x``y` INT>"),
+            column("a", "ARRAY<ROW<`x``y` INT>>"),
+            column("a", "MAP<STRING, ROW<`x``y` INT>>"),
+        ] {
+            let error = check_columns(&fields).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{error}");
+            assert!(error.context_value("column").is_some_and(|name| name.contains('`')), "{error}");
+        }
+    }
 }
