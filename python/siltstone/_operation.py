@@ -64,6 +64,8 @@ def operation(
     """
     place = table if isinstance(table, str) else _place(table)
     began, inner = time.perf_counter(), _within.get()
+    if not inner:  # the core remembers what loggers show
+        _core.forget_log_levels()
     title = f"{place}: {name.replace('_', ' ')}"
     with _within.hold(True), _span(name, place) as span, bar(title, unit) as shown:
         done = Operation(shown)

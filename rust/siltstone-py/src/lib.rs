@@ -18,11 +18,24 @@ mod scan;
 mod table;
 mod write;
 
+use std::sync::OnceLock;
+
 use log::LevelFilter;
 use pyo3::prelude::*;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What loggers show is remembered, because asking Python each time would cost too much.
+static LEVELS: OnceLock<pyo3_log::ResetHandle> = OnceLock::new();
+
+/// Asks loggers again for their levels: a program may have changed them since.
+#[pyfunction]
+fn forget_log_levels() {
+    if let Some(levels) = LEVELS.get() {
+        levels.reset();
+    }
+}
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -30,8 +43,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     if let Ok(logger) = pyo3_log::Logger::new(m.py(), pyo3_log::Caching::LoggersAndLevels) {
         // what libraries log of their requests is not ours to show
         let ours = logger.filter(LevelFilter::Off).filter_target("siltstone".to_owned(), LevelFilter::Debug);
-        let _ = ours.install();
+        if let Ok(handle) = ours.install() {
+            let _ = LEVELS.set(handle);
+        }
     }
+    m.add_function(wrap_pyfunction!(forget_log_levels, m)?)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
     fork::register(m)?;
