@@ -79,12 +79,6 @@ def pytest_runtest_teardown(item):
     watch.begin_again(item)
 
 
-def pytest_sessionfinish():
-    import watch
-
-    watch.ends_soon()
-
-
 def pytest_runtest_setup(item):
     if item.get_closest_marker("java"):
         import java_oracle

@@ -6,7 +6,6 @@ pytest-timeout raises once, in Python: a test that swallows that, or whose fixtu
 import contextlib
 import faulthandler
 import os
-import sys
 
 import pytest
 
@@ -48,12 +47,6 @@ def _seconds(item):
 def begin_again(item):
     """Give the fixtures of a test time to end, too: pytest lets go of the watch where a test fails."""
     faulthandler.dump_traceback_later(_seconds(item) + GRACE_SECONDS, file=item.config.stash[STDERR], exit=True)
-
-
-def ends_soon():
-    """End the process of a worker where what its tests left behind keeps it."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        faulthandler.dump_traceback_later(2 * GRACE_SECONDS, file=sys.__stderr__, exit=True)
 
 
 @contextlib.contextmanager
