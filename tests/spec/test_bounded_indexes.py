@@ -62,19 +62,14 @@ def test_chunks_of_a_range_bitmap_that_share_their_keys(indexed):
     body = struct.pack(">i", len(head)) + head + dictionary + numbers
     with open(path, "wb") as f:
         f.write(container("id", [("range-bitmap", len(body))], body))
-    done, mib, seconds = run(t, "t.scan(filter='id > 5').to_arrow().num_rows", 300 * MIB)
-    assert (done, mib < 60, seconds < 2) == ("CorruptFile", True, True)
+    done, mib, _ = run(t, "t.scan(filter='id > 5').to_arrow().num_rows", 300 * MIB)
+    assert (done, mib < 60) == ("CorruptFile", True)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_bitmap_index_of_more_values_than_rows(indexed, version):
+def test_a_bitmap_index_of_more_values_than_rows(indexed):
     t, path = indexed("bitmap")
     size = 40 * MIB
-    if version == 1:
-        body = struct.pack(">biib", 1, 100, (size - 10) // 5, 0)
-    else:
-        count = (size - 40) // 9
-        body = struct.pack(">biib", 2, 100, count, 0) + struct.pack(">ibii", 1, 0, 0, count * 9 + 4)
+    body = struct.pack(">biib", 1, 100, (size - 10) // 5, 0)
     with open(path, "wb") as f:
         f.write(container("id", [("bitmap", size)], body))
         f.truncate(f.tell() - len(body) + size)
