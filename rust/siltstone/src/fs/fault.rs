@@ -20,7 +20,10 @@ use super::{
     home::Home,
     local::{exists_already, not_found},
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    cancel::Cancellation,
+    error::{Error, ErrorKind, Result},
+};
 
 /// Whether the call that fails has had its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,8 @@ pub enum FailWhen {
     After,
 }
 
-/// What a handle asks before each of its calls: tests stop one of several actors there, or let it die.
+/// What a handle asks before each of its calls: tests stop one of several actors there, or let it die. It works for others than the
+/// one whose call it is: nobody else is stopped when that one is.
 pub trait BeforeCall: Send + Sync + std::fmt::Debug {
     /// An error: the call fails and has no effect.
     fn before(&self, what: &str, path: &str) -> Result<()>;
@@ -152,11 +156,11 @@ impl FaultFileIo {
 
     /// Counts a call and runs its effect unless this is a call that fails.
     fn call<T>(&self, what: &str, path: &str, effect: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        if let Some(gate) = &self.gate {
-            gate.before(what, path)?;
-        }
+        let Some(gate) = &self.gate else { return self.call_now(what, path, effect) };
+        let others = Cancellation::default();
+        others.run(|| gate.before(what, path))?;
         let done = self.call_now(what, path, effect)?;
-        self.gate.as_ref().map_or(Ok(()), |gate| gate.after(what, path)).map(|()| done)
+        others.run(|| gate.after(what, path)).map(|()| done)
     }
 
     fn call_now<T>(&self, what: &str, path: &str, effect: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {

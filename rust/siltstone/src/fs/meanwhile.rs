@@ -76,3 +76,28 @@ impl BeforeCall for Meanwhile {
         self.due(what, path).map_or(Ok(()), |then| then())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        cancel::{self, Cancellation},
+        error::ErrorKind,
+        fs::{FaultFileIo, FileIo},
+    };
+
+    /// A table that others made while a statement read was not made because the statement had just been stopped.
+    #[test]
+    fn what_others_do_meanwhile_is_not_stopped_with_the_one_whose_call_it_is() {
+        let gate = Meanwhile::new().before("exists", "/t", cancel::check);
+        let io = FaultFileIo::new().behind(Arc::new(gate));
+        let stopped = Cancellation::default();
+        stopped.cancel();
+        stopped.run(|| {
+            assert!(!io.exists("/t").unwrap());
+            assert_eq!(cancel::check().unwrap_err().kind(), ErrorKind::Cancelled);
+        });
+    }
+}

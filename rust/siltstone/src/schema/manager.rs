@@ -150,8 +150,10 @@ impl SchemaManager {
     fn publish_if(&self, schema: &TableSchema, still: &dyn Fn() -> Result<()>) -> Result<bool> {
         let (path, json) = (self.path(schema.id), schema.to_json()?);
         // a schema that nobody can read would be the end of the table
-        TableSchema::from_json(&path, json.as_bytes()).map_err(|e| {
-            Error::new(ErrorKind::IllegalSchema, "the schema could not be read back and was not written").caused_by(e)
+        TableSchema::from_json(&path, json.as_bytes()).map_err(|e| match e.kind() {
+            ErrorKind::Cancelled => e,
+            _ => Error::new(ErrorKind::IllegalSchema, "the schema could not be read back and was not written")
+                .caused_by(e),
         })?;
         match self.fs.publish_if(&path, json.as_bytes(), true, still) {
             Ok(()) => Ok(true),
@@ -192,6 +194,7 @@ fn id_of(path: &str) -> Option<i64> {
 mod tests {
     use super::super::new_table::tests::table;
     use super::*;
+    use crate::cancel::Cancellation;
     use crate::fs::{FaultFileIo, FileIo};
     use crate::types::{DataField, DataType, TypeKind, parse_type};
 
@@ -245,6 +248,16 @@ mod tests {
         schema.fields.push(DataField::new(1, "v", deep));
         assert_eq!(manager.create(schema).unwrap_err().kind(), ErrorKind::IllegalSchema);
         assert_eq!(manager.latest().unwrap(), None);
+        assert!(fs.list("/t/schema").unwrap().is_empty());
+    }
+
+    /// It was an illegal schema.
+    #[test]
+    fn a_table_whose_making_is_stopped_has_no_illegal_schema() {
+        let (fs, manager) = manager();
+        let stopped = Cancellation::default();
+        stopped.cancel();
+        assert_eq!(stopped.run(|| manager.create(first())).unwrap_err().kind(), ErrorKind::Cancelled);
         assert!(fs.list("/t/schema").unwrap().is_empty());
     }
 
