@@ -318,3 +318,18 @@ def test_of_commits_that_have_expired_times_decide(t):
     # what is known to be of a later commit comes later
     assert list(rows(t).values()) == ["UTC"]
     assert t.maintenance.fsck(deep=True).problems == []
+
+
+@pytest.mark.parametrize("file_format", ["avro", "parquet"])
+def test_rows_that_wait_get_indexes_with_their_buckets_and_keep_their_order(cat, file_format):
+    """The file that got an index counted as the latest, and its older row won."""
+    options = {"bucket": "-2", "file.format": file_format}
+    t = cat.create_table("db.w", {"k": "INT", "a": "INT"}, primary_key=["k"], options=options)
+    t.upsert([{"k": 1, "a": 1}])
+    t.alter().set_option("file-index.bitmap.columns", "a").commit()
+    t = cat.table("db.w")
+    t.upsert([{"k": 1, "a": 2}])
+    assert t.rewrite_file_index().notes == ["2 files wait for buckets, and get indexes with them"]
+    t.compact(full=True)
+    assert t.to_pylist() == [{"k": 1, "a": 2}]
+    assert {r["column_name"] for r in t.inspect("file_indexes").to_pylist()} == {"a"}

@@ -226,3 +226,34 @@ def test_statistics_are_those_of_the_newest_version(cat, make, options):
 def test_the_watermark_of_the_end_of_input_is_not_taken_and_forgotten(make):
     with pytest.raises(e.UnsupportedFeature, match=r"'end-input\.watermark'"):
         make({"id": "INT"}, ["id"], bucket=1, end_input__watermark="5")
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("by", ["condition", "keys", "merge"])
+@pytest.mark.parametrize("producer", ["none", "lookup"])
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_a_deleted_row_does_not_come_back_with_the_next_one_of_its_key(make, engine, producer, by, compacted):
+    """What comes after a -D begins with its values, unless a compaction was faster: so it has none."""
+    options = {f"{engine}.remove-record-on-delete": "true"}
+    if engine == "aggregation":
+        options["fields.a.aggregate-function"] = "sum"
+    t = make(
+        {"k": "INT", "a": "INT", "b": "STRING NOT NULL"},
+        ["k"],
+        bucket=1,
+        merge_engine=engine,
+        changelog_producer=producer,
+        **{key.replace(".", "__"): value for key, value in options.items()},
+    )
+    t.append([{"k": 1, "a": 5, "b": "x"}, {"k": 2, "a": 5, "b": "x"}])
+    if by == "condition":
+        t.delete("k = 1")
+    elif by == "keys":
+        t.delete(keys=[1])
+    else:
+        t.merge([{"k": 1}], on="k").when_matched_delete().execute()
+    if compacted:
+        t.compact(full=True)
+    assert rows(t) == [{"k": 2, "a": 5, "b": "x"}]
+    t.append([{"k": 1, "a": None, "b": "y"}, {"k": 2, "a": 1, "b": "y"}])
+    assert rows(t) == [{"k": 1, "a": None, "b": "y"}, {"k": 2, "a": 6 if engine == "aggregation" else 1, "b": "y"}]

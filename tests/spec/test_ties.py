@@ -125,6 +125,29 @@ def test_the_row_that_was_committed_first_stays(cat, engine, mode, committed, co
 
 
 @every_case
+def test_files_that_get_indexes_leave_the_row_that_stays(cat, engine, mode):
+    """The one that got an index came behind the other, whose job had begun after the alter and had it already."""
+    t = table(cat, engine, mode)
+    with st.open_table(t.location).writer() as early:
+        early.write([row(1, "a", "x")])
+        t.alter().set_option("file-index.bitmap.columns", "v").commit()
+        with st.open_table(t.location).writer() as late:
+            late.write([row(1, "b", "y")])
+            messages = [early.prepare_commit(), late.prepare_commit()]
+    for message in messages:
+        st.open_table(t.location).commit(message)
+    before = shown(t)
+    notes = st.open_table(t.location).rewrite_file_index().notes
+    assert [note.split(" ", 1) for note in notes] == [
+        ["1", "files got indexes"],
+        ["1", "files have the indexes that the options ask for already"],
+    ]
+    assert shown(t) == before
+    st.open_table(t.location).compact(full=True)
+    assert shown(t) == {1: ("a", "y,x" if engine == "aggregation" else "x")}
+
+
+@every_case
 def test_a_partial_row_of_another_job_fills_what_the_one_that_stays_leaves_open(cat, engine, mode):
     if engine != "partial-update":
         pytest.skip("only partial-update fills columns")

@@ -230,3 +230,39 @@ def test_a_value_has_one_text_in_expressions_and_after_a_change_of_type(make, ki
     t.alter().set_type("v", "STRING").commit()
     row = st.open_table(t.location).scan().to_arrow().to_pylist()[0]
     assert row["s"] == row["v"]
+
+
+@pytest.mark.parametrize("key", [["k"], []], ids=["key", "append"])
+def test_new_values_are_looked_at_as_those_of_a_write_are(make, key):
+    """ORC shows CHAR without the spaces at its end: other values were stored, and a key came twice."""
+    t = make({"k": "CHAR(5)", "v": "CHAR(5)", "n": "ARRAY<CHAR(5)>"}, key, file__format="orc")
+    t.append([{"k": "a", "v": "b", "n": ["c"]}])
+    spaces = {"k": "a  ", "v": "b ", "n": ["c "]}
+    for statement in (
+        lambda: t.update({"v": "v || '  '"}, "true"),
+        lambda: t.merge([spaces], on=["k"]).when_not_matched_insert_all().execute(),
+        lambda: t.merge([{**spaces, "k": "a"}], on=["k"]).when_matched_update({"v": "s.v"}).execute(),
+        lambda: t.merge([{"k": "z", "v": "b", "n": ["c "]}], on=["k"]).when_not_matched_insert_all().execute(),
+    ):
+        with pytest.raises(e.UnsupportedType, match="spaces at their end"):
+            statement()
+    assert t.to_pylist() == [{"k": "a", "v": "b", "n": ["c"]}]
+    # what a cast fills up is the table's own
+    u = make({"k": "CHAR(5)", "v": "INT", "w": "INT"}, key, file__format="orc")
+    u.append([{"k": "a", "v": 7, "w": 1}])
+    u.alter().set_type("v", "CHAR(3)").commit()
+    u = st.open_table(u.location)
+    u.update({"w": "2"}, "true")
+    assert u.to_pylist() == [{"k": "a", "v": "7", "w": 2}]
+
+
+def test_a_key_is_not_cut_when_it_comes_into_a_file_of_another_format(make):
+    """The compaction made one key of two, which the table then had twice."""
+    t = make({"k": "CHAR(5)", "v": "INT"}, ["k"], bucket=1)
+    t.append([{"k": "a", "v": 1}])
+    t.append([{"k": "a  ", "v": 2}, {"k": "a", "v": 3}])
+    t.alter().set_option("file.format", "orc").commit()
+    t = st.open_table(t.location)
+    with pytest.raises(e.UnsupportedType, match="spaces at their end"):
+        t.compact(full=True)
+    assert sorted(t.to_pylist(), key=str) == [{"k": "a  ", "v": 2}, {"k": "a", "v": 3}]

@@ -67,6 +67,7 @@ fn table(keys: &[&str], partitions: &[&str], options: &[(&str, &str)]) -> Table 
         schema,
         options,
         schemas,
+        dynamic: Arc::default(),
         written: None,
         remembered: Arc::default(),
     };

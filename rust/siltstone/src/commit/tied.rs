@@ -9,7 +9,8 @@
 //!
 //! Of equal records that of the higher level stays, and in level 0 the one committed first (`merge_tree::ties`). A compaction
 //! keeps what readers see as long as it takes in whatever stands before its inputs in this order; what its writer did not know
-//! of, and was committed before the writer's own rows, it did not take in.
+//! of, and was committed before the writer's own rows, it did not take in. A file of level 0 that is only replaced by itself, with
+//! another index, comes behind those that were committed meanwhile.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,8 +40,17 @@ pub(super) fn check_ties(ctx: &TableContext, base: &[ManifestEntry], changes: &F
         let live = base.iter().enumerate().filter(|(_, entry)| is_of(entry, &bucket));
         let (taken, left): (Vec<_>, Vec<_>) =
             live.partition(|(_, entry)| taken.contains(entry.file.file_name.as_str()));
-        for (at, other) in left.into_iter().filter(|(_, entry)| entry.file.level < output) {
-            for (_, lifted) in taken.iter().filter(|(after, _)| other.file.level > 0 || *after > at) {
+        let back = of_bucket().filter(|entry| entry.kind == EntryKind::Add && entry.file.level <= 0);
+        let back: HashSet<&str> = back.map(|entry| entry.file.file_name.as_str()).collect();
+        let moved = |(at, entry): &&(usize, &ManifestEntry), place: usize| {
+            place > *at && back.contains(entry.file.file_name.as_str())
+        };
+        for (at, other) in left {
+            let lifts = other.file.level < output;
+            let passes = |taken: &&(usize, &ManifestEntry)| {
+                (lifts && (other.file.level > 0 || taken.0 > at)) || (other.file.level <= 0 && moved(taken, at))
+            };
+            for (_, lifted) in taken.iter().filter(passes) {
                 if may_tie_and_stay(&other.file, &lifted.file) && files_meet(other, lifted, &types)? {
                     return Err(conflict(ctx, &bucket, other));
                 }

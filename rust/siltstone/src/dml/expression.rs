@@ -27,7 +27,7 @@ use crate::{
     error::{Error, ErrorKind, Result, shorten},
     predicate::{Grammar, Qualify, parse_qualified, resolve_column},
     types::DataField,
-    write::convert_column,
+    write::{Formats, convert_column},
 };
 
 const INSTEAD: &str = "use literals, columns, + - * / DIV % ||, CASE, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
@@ -53,6 +53,8 @@ pub struct Assignment {
     field: DataField,
     node: Node,
     text: String,
+    /// those of the files that the values come into, sooner or later
+    formats: Formats,
 }
 
 impl Assignment {
@@ -77,13 +79,19 @@ impl Assignment {
         if matches!(node, Node::Literal(Literal::Null)) && !field.data_type.nullable {
             return Err(named(Error::new(ErrorKind::NullInKey, "the column is NOT NULL")));
         }
-        let assignment = Self { field, node, text: text.to_owned() };
+        let assignment = Self { field, node, text: text.to_owned(), formats: Formats::default() };
         // a literal that the column cannot hold is an error before anything is read
         if let Node::Literal(_) = &assignment.node {
             let empty = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
             assignment.value(&empty, 0)?;
         }
         Ok(assignment)
+    }
+
+    /// The same, whose values can be stored in files of these formats.
+    #[must_use]
+    pub(crate) fn stored_in(self, formats: &Formats) -> Self {
+        Self { formats: formats.clone(), ..self }
     }
 
     /// Name of the column that gets the value.
@@ -105,7 +113,9 @@ impl Assignment {
     pub fn value(&self, rows: &RecordBatch, before: usize) -> Result<ArrayRef> {
         let named = |e: Error| e.with("column", &self.field.name).with("value", shorten(&self.text));
         let value = new_value(&self.node, rows, &self.field.data_type).map_err(named)?;
-        convert_column(&value, &self.field, before).map_err(|e| e.with("value", shorten(&self.text)))
+        let value = convert_column(&value, &self.field, before);
+        let storable = value.and_then(|value| self.formats.check(&self.field, &value).map(|()| value));
+        storable.map_err(|e| e.with("value", shorten(&self.text)))
     }
 }
 

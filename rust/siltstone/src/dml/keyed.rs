@@ -91,7 +91,7 @@ pub fn write_matching(ctx: &TableContext, change: &Modification, found: &ScanPla
         rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
         let batch = match &replacement {
             Some(replacement) => replacement.rows(&batch, before)?,
-            None => removal.check(&batch).map(|()| batch)?,
+            None => removal.rows(batch)?,
         };
         sink(&with_kind(ctx, batch, kind)?, &RowKinds::All(kind))?;
     }
@@ -210,7 +210,7 @@ impl<'a> Wanted<'a> {
         for batch in read_splits(&found.ctx, &found.splits, &found.read, threads)? {
             let batch = self.rows_of(&batch?)?;
             if batch.num_rows() > 0 {
-                removal.check(&batch)?;
+                let batch = removal.rows(batch)?;
                 rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
                 sink(&with_kind(ctx, batch, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
             }

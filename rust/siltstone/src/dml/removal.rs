@@ -1,15 +1,18 @@
 //! Whether a row of kind -D removes a row of the table (semantics b.8).
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::FieldRef;
 
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    options::{CoreOptions, MergeEngine, parse_list, sequence_groups},
+    options::{ChangelogProducer, CoreOptions, MergeEngine, parse_list, sequence_groups},
+    types::DataField,
 };
 
 const ENGINE: &str = "merge-engine";
 const ON_DELETE: &str = "partial-update.remove-record-on-delete";
+const AGGREGATION_ON_DELETE: &str = "aggregation.remove-record-on-delete";
 const ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
 
 fn is_true(options: &CoreOptions, key: &str) -> bool {
@@ -31,7 +34,7 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
     match options.merge_engine {
         MergeEngine::Deduplicate => Ok(()),
         MergeEngine::PartialUpdate if is_true(options, ON_DELETE) || options.get(ON_GROUP).is_some() => Ok(()),
-        MergeEngine::Aggregation if is_true(options, "aggregation.remove-record-on-delete") => Ok(()),
+        MergeEngine::Aggregation if is_true(options, AGGREGATION_ON_DELETE) => Ok(()),
         MergeEngine::PartialUpdate => Err(refused(
             ctx,
             ENGINE,
@@ -53,11 +56,38 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
     }
 }
 
-/// The sequence groups whose -D removes the row; a group whose sequence fields are all null sees nothing of it.
+fn emptied(ctx: &TableContext) -> Vec<String> {
+    let (options, schema) = (&ctx.options, &ctx.schema);
+    let begins_with_it = match options.merge_engine {
+        MergeEngine::PartialUpdate => is_true(options, ON_DELETE),
+        MergeEngine::Aggregation => is_true(options, AGGREGATION_ON_DELETE),
+        MergeEngine::Deduplicate | MergeEngine::FirstRow => false,
+    };
+    if !begins_with_it || options.changelog_producer == ChangelogProducer::Input {
+        return Vec::new();
+    }
+    let deciding = [&options.rowkind_field, &options.record_level_time_field].into_iter().flatten();
+    let deciding: Vec<&String> = deciding.chain(&options.sequence_fields).chain(&schema.partition_keys).collect();
+    let is_free = |field: &&DataField| {
+        field.data_type.nullable && !schema.primary_keys.contains(&field.name) && !deciding.contains(&&field.name)
+    };
+    schema.fields.iter().filter(is_free).map(|field| field.name.clone()).collect()
+}
+
+/// The -D of rows.
+///
+/// ```text
+/// partial-update, aggregation   what comes after a -D begins with its values: they would come back with the next row of the
+///                               key, unless a compaction was faster. So it has none, but where it decides by them
+/// changelog-producer = input    has the -D as it is written: with all values
+/// ```
 pub(super) struct Removal<'a> {
     ctx: &'a TableContext,
-    /// `None`: every -D removes its row
+    /// The sequence groups whose -D removes the row; a group whose sequence fields are all null sees nothing of it. `None`: every
+    /// -D removes its row.
     groups: Option<Vec<Vec<String>>>,
+    /// Columns of which it has no value.
+    emptied: Vec<String>,
 }
 
 impl<'a> Removal<'a> {
@@ -67,11 +97,32 @@ impl<'a> Removal<'a> {
         let removing = options.get(ON_GROUP).map(parse_list).unwrap_or_default();
         let groups = || sequence_groups(&options.raw).into_iter().map(|group| group.sequence);
         let removes = |group: &Vec<String>| group.iter().any(|field| removing.contains(field));
-        Self { ctx, groups: by_group.then(|| groups().filter(removes).collect()) }
+        Self { ctx, groups: by_group.then(|| groups().filter(removes).collect()), emptied: emptied(ctx) }
     }
 
-    /// An error when a row would stay.
-    pub(super) fn check(&self, rows: &RecordBatch) -> Result<()> {
+    /// What is written for these rows, in the kind -D.
+    ///
+    /// # Errors
+    /// `DeleteNotAllowed` when a row would stay.
+    pub(super) fn rows(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        self.check(&rows)?;
+        if self.emptied.is_empty() {
+            return Ok(rows);
+        }
+        let schema = rows.schema();
+        let column = |(field, values): (&FieldRef, &ArrayRef)| {
+            if self.emptied.contains(field.name()) {
+                new_null_array(values.data_type(), values.len())
+            } else {
+                ArrayRef::clone(values)
+            }
+        };
+        let columns = schema.fields().iter().zip(rows.columns()).map(column).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+    }
+
+    fn check(&self, rows: &RecordBatch) -> Result<()> {
         let Some(groups) = &self.groups else { return Ok(()) };
         let sees = |row: usize| {
             let mut fields = groups.iter().flatten().filter_map(|name| rows.column_by_name(name));

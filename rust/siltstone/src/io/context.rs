@@ -1,11 +1,12 @@
 //! What an operation knows about its table. Cheap to clone; travels into every writer and reader.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::Remembered;
 use crate::{
+    error::Result,
     fs::FileIoRef,
-    options::CoreOptions,
+    options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema},
     snapshot::{BranchManager, ChangelogManager, ConsumerManager, SnapshotManager, TagManager},
@@ -27,6 +28,8 @@ pub struct TableContext {
     pub schema: Arc<TableSchema>,
     /// Table options with the operation's dynamic options on top.
     pub options: Arc<CoreOptions>,
+    /// The options that the handle was opened with, as they were given.
+    pub dynamic: Arc<BTreeMap<String, String>>,
     /// Where files live.
     pub paths: Arc<PathFactory>,
     /// Older schemas, cached.
@@ -66,6 +69,28 @@ impl TableContext {
     /// Branches of the table.
     pub fn branches(&self) -> BranchManager {
         BranchManager::new(self.fs.clone(), &self.location)
+    }
+
+    /// The same table under the options that its newest schema stores, with the handle's own on top: whoever deletes by an option
+    /// asks for it then, as the handle may be older than an alter.
+    ///
+    /// # Errors
+    /// Those of reading the schema and its options.
+    pub fn with_newest_options(&self) -> Result<Self> {
+        self.schemas.latest()?.map_or_else(|| Ok(self.clone()), |newest| self.with_options_of(&newest))
+    }
+
+    /// The same table under the options that a schema stores, with the handle's own on top.
+    ///
+    /// # Errors
+    /// Those of the options.
+    pub fn with_options_of(&self, schema: &TableSchema) -> Result<Self> {
+        if schema.id == self.schema.id {
+            return Ok(self.clone());
+        }
+        let options =
+            CoreOptions::parse(&overlay(&schema.options, &self.dynamic)).map_err(|e| e.with("table", &self.name))?;
+        Ok(Self { options: options.into(), ..self.clone() })
     }
 
     /// The same table, whose rows come and go with their ids and versions behind the columns: `_ROW_ID` and

@@ -81,6 +81,7 @@ fn context(fs: &FaultFileIo, options: &[(&str, String)]) -> TableContext {
         options: Arc::new(options),
         schema,
         schemas: Arc::new(schemas),
+        dynamic: Arc::default(),
         written: None,
         remembered: Arc::default(),
     }

@@ -25,6 +25,9 @@ use crate::{
 /// Rows of these kinds are left out.
 const IGNORED_KINDS: [&str; 2] = ["ignore-delete", "ignore-update-before"];
 
+/// Rows that are too old are left out.
+const RECORD_LEVEL: &str = "record-level.";
+
 /// What is told of rows that are merged.
 const CHANGELOG: &str = "changelog-producer";
 
@@ -86,7 +89,8 @@ fn name_of(key: &str) -> &str {
 
 fn decides(key: &str) -> bool {
     let name = name_of(key);
-    name.starts_with("fields.") || name.starts_with("sequence.") || name == CHANGELOG || IGNORED_KINDS.contains(&name)
+    let by_name = ["fields.", "sequence.", RECORD_LEVEL].iter().any(|start| name.starts_with(start));
+    by_name || name == CHANGELOG || IGNORED_KINDS.contains(&name)
 }
 
 fn is_default(key: &str, value: &str) -> bool {
@@ -149,6 +153,7 @@ mod tests {
         let plain = schema(&[]);
         assert_eq!(after(&plain, set("sequence.field", "g")).unwrap(), "sequence.field");
         assert_eq!(after(&plain, set("changelog-producer", "lookup")).unwrap(), "changelog-producer");
+        assert_eq!(after(&plain, set("record-level.expire-time", "1 d")).unwrap(), "record-level.expire-time");
         assert_eq!(after(&plain, set("deduplicate.ignore-delete", "true")).unwrap(), "deduplicate.ignore-delete");
         let ordered = schema(&[("sequence.field", "g")]);
         assert_eq!(after(&ordered, set("sequence.field", "g,h")).unwrap(), "sequence.field");

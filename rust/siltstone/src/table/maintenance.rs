@@ -8,6 +8,7 @@ use crate::{
     cleanup::Report,
     commit::is_of_another,
     env::now_millis,
+    io::TableContext,
     maintenance::{
         analyze::analyze,
         branch::{self, BranchSource},
@@ -130,18 +131,23 @@ impl Table {
         self.named(self.context().paths.check_data_root().and_then(|()| work()))
     }
 
+    /// What deletes, or lets something be deleted later, goes by the options of now: this handle may be older than an alter.
+    fn current(&self) -> Result<TableContext> {
+        self.named(self.context().with_newest_options())
+    }
+
     fn tag_manager(&self) -> TagManager {
         self.context().tags()
     }
 
     /// Makes a tag.
     pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
-        self.named(args.request().and_then(|request| tag::create_tag(self.context(), name, &request)))
+        self.named(args.request().and_then(|request| tag::create_tag(&self.current()?, name, &request)))
     }
 
     /// Lets a tag name another snapshot.
     pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
-        self.named(args.request().and_then(|request| tag::replace_tag(self.context(), name, &request)))
+        self.named(args.request().and_then(|request| tag::replace_tag(&self.current()?, name, &request)))
     }
 
     /// Gives a tag another name.
@@ -181,7 +187,7 @@ impl Table {
 
     /// Makes the automatic tags that are due.
     pub fn create_automatic_tags(&self) -> Result<Report> {
-        self.named(tag::create_automatic(self.context()))
+        self.named(tag::create_automatic(&self.current()?))
     }
 
     /// Makes a version the latest one.
@@ -247,8 +253,8 @@ impl Table {
 
     /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.
     pub fn expire_snapshots(&self, args: &ExpireArgs, dry_run: bool) -> Result<Report> {
-        let options = &self.context().options;
-        let by_options = Retention::of_options(options, now_millis());
+        let ctx = &self.current()?;
+        let by_options = Retention::of_options(&ctx.options, now_millis());
         let numbers = args.retain_max.is_some() || args.retain_min.is_some();
         let older_than = match args.older_than {
             Some(time) => Some(time),
@@ -263,25 +269,25 @@ impl Table {
             older_than,
             limit: args.max_deletes.unwrap_or(i64::MAX),
         };
-        self.expire_beyond(&keep, dry_run)
+        self.expire_beyond(ctx, &keep, dry_run)
     }
 
     /// Expires snapshots as the table's options say, the number that goes at once too, as Java's procedure does.
     pub fn expire_snapshots_by_options(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
-        let by_options = Retention::of_options(&self.context().options, now_millis());
+        let ctx = &self.current()?;
+        let by_options = Retention::of_options(&ctx.options, now_millis());
         let keep = Retention { older_than: older_than.or(by_options.older_than), ..by_options };
         self.named(keep.check()).map_err(|e| {
             e.hint("what is not given comes from the options snapshot.num-retained.max and snapshot.num-retained.min")
         })?;
-        self.expire_beyond(&keep, dry_run)
+        self.expire_beyond(ctx, &keep, dry_run)
     }
 
-    fn expire_beyond(&self, keep: &Retention, dry_run: bool) -> Result<Report> {
-        let options = &self.context().options;
-        let mut report = self.cleaned(|| expire::expire_snapshots(self.context(), keep, dry_run))?;
-        if Retention::changelogs_outlive(options) {
-            let keep = Retention::of_changelogs(options, now_millis());
-            report.extend(self.named(expire::expire_changelogs(self.context(), &keep, dry_run))?);
+    fn expire_beyond(&self, ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
+        let mut report = self.cleaned(|| expire::expire_snapshots(ctx, keep, dry_run))?;
+        if Retention::changelogs_outlive(&ctx.options) {
+            let keep = Retention::of_changelogs(&ctx.options, now_millis());
+            report.extend(self.named(expire::expire_changelogs(ctx, &keep, dry_run))?);
         }
         Ok(report)
     }
@@ -289,7 +295,7 @@ impl Table {
     /// Drops old partitions.
     pub fn expire_partitions(&self, args: &PartitionExpireArgs, dry_run: bool) -> Result<Report> {
         self.check_writable()?;
-        let ctx = self.context();
+        let ctx = &self.current()?;
         if ctx.schema.partition_keys.is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the table is not partitioned").with("table", &ctx.name));
         }

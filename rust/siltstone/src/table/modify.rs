@@ -19,7 +19,7 @@ use crate::{
     read::count,
     scan::{EntryFilter, ScanPlan, live_entries, overtaken::again_when_overtaken},
     snapshot::RemovedSnapshot,
-    write::{RowKinds, WriteOptions},
+    write::{Formats, RowKinds, WriteOptions},
 };
 
 /// How often a statement runs when others change the same files meanwhile.
@@ -66,8 +66,10 @@ impl Table {
             Error::new(ErrorKind::InvalidArgument, "a condition is needed")
                 .hint("where='true' means all rows; t.truncate() removes them faster")
         })?;
-        let set: Vec<Assignment> =
-            args.set.iter().map(|(column, text)| Assignment::parse(fields, column, text)).collect::<Result<_>>()?;
+        let formats = Formats::of(&ctx.options);
+        let parse = |(column, text): (&String, &String)| Assignment::parse(fields, column, text);
+        let set = args.set.iter().map(parse).map(|set| Ok(set?.stored_in(&formats)));
+        let set: Vec<Assignment> = set.collect::<Result<_>>()?;
         let mut columns = HashSet::new();
         if let Some(twice) = set.iter().find(|assignment| !columns.insert(assignment.column())) {
             return Err(Error::new(ErrorKind::InvalidArgument, "a column gets two values")

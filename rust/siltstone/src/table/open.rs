@@ -173,6 +173,7 @@ fn context(
         branch: branch.to_owned(),
         schema,
         options,
+        dynamic: Arc::new(dynamic.clone()),
         paths,
         schemas,
         written: None,

@@ -1,9 +1,6 @@
 //! Indexes of files that are there already.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::HashSet,
-};
+use std::{cell::RefCell, collections::HashSet};
 
 use super::{CommitReport, Table};
 use crate::{
@@ -50,14 +47,14 @@ impl Table {
 
     fn reindex_once(&self, filter: &EntryFilter) -> Result<CommitReport> {
         let ctx = self.context();
-        let (made, kept, as_wanted) = (RefCell::new(Vec::new()), Cell::new(0), Cell::new(0));
-        let messages = at_newest(ctx, |newest| match newest {
-            Some(newest) => messages(ctx, newest, filter, &made, (&kept, &as_wanted)),
-            None => Ok(Vec::new()),
+        let made = RefCell::new(Vec::new());
+        let planned = at_newest(ctx, |newest| match newest {
+            Some(newest) => messages(ctx, newest, filter, &made),
+            None => Ok((Vec::new(), Unchanged::default())),
         });
-        let messages = messages.inspect_err(|_| give_up(ctx, &made.borrow()))?;
+        let (messages, unchanged) = planned.inspect_err(|_| give_up(ctx, &made.borrow()))?;
         check_place(ctx).inspect_err(|_| give_up(ctx, &made.borrow()))?;
-        let notes = notes(&messages, kept.get(), as_wanted.get());
+        let notes = notes(&messages, unchanged);
         if messages.is_empty() {
             return Ok(CommitReport { notes, ..CommitReport::default() });
         }
@@ -80,15 +77,29 @@ impl Table {
     }
 }
 
+/// How many files stay as they are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unchanged {
+    /// for being as the options ask
+    as_wanted: usize,
+    /// for their vectors
+    with_vector: usize,
+    /// for having no bucket yet
+    waiting: usize,
+}
+
 /// What became of the files, in words.
-fn notes(messages: &[CommitMessage], kept: usize, as_wanted: usize) -> Vec<String> {
-    let new = messages.iter().flat_map(|message| &message.compact.compact_after);
+fn notes(messages: &[CommitMessage], unchanged: Unchanged) -> Vec<String> {
+    let compact = messages.iter().map(|message| &message.compact);
+    let pairs = compact.flat_map(|compact| compact.compact_before.iter().zip(&compact.compact_after));
+    let new = pairs.filter(|(before, after)| before != after).map(|(_, after)| after);
     let (with, without): (Vec<_>, Vec<_>) = new.partition(|file| has_index(file));
     let counted = [
         (with.len(), "files got indexes"),
         (without.len(), "files lost the indexes they had: the options ask for none"),
-        (as_wanted, "files have the indexes that the options ask for already"),
-        (kept, "files whose rows deletion vectors delete keep the indexes they have: compact them"),
+        (unchanged.as_wanted, "files have the indexes that the options ask for already"),
+        (unchanged.with_vector, "files whose rows deletion vectors delete keep the indexes they have: compact them"),
+        (unchanged.waiting, "files wait for buckets, and get indexes with them"),
     ];
     let notes: Vec<String> =
         counted.iter().filter(|(files, _)| *files > 0).map(|(files, text)| format!("{files} {text}")).collect();
@@ -96,36 +107,49 @@ fn notes(messages: &[CommitMessage], kept: usize, as_wanted: usize) -> Vec<Strin
 }
 
 /// One message a bucket; `made` gets the index files that were written.
+///
+/// A file that is replaced comes behind all that were committed before the replacing. Where the order of level 0 tells which of
+/// equal rows stays, those that came after it are committed again behind it, as they are.
 fn messages(
     ctx: &TableContext,
     snapshot: &Snapshot,
     filter: &EntryFilter,
     made: &RefCell<Vec<String>>,
-    (kept, as_wanted): (&Cell<usize>, &Cell<usize>),
-) -> Result<Vec<CommitMessage>> {
+) -> Result<(Vec<CommitMessage>, Unchanged)> {
     let wanted = !file_indexes(&ctx.schema, &ctx.options.raw)?.is_empty();
-    let mut entries = live_entries(ctx, snapshot, filter)?;
-    entries.retain(|entry| wanted || has_index(&entry.file));
-    let before = entries.len();
-    if !ctx.schema.has_primary_key() {
+    let is_concerned = |entry: &ManifestEntry| wanted || has_index(&entry.file);
+    let keyed = ctx.schema.has_primary_key();
+    let mut unchanged = Unchanged::default();
+    let (mut entries, waiting): (Vec<_>, Vec<_>) =
+        live_entries(ctx, snapshot, filter)?.into_iter().partition(|entry| entry.bucket >= 0);
+    unchanged.waiting = waiting.iter().filter(|entry| is_concerned(entry)).count();
+    if !keyed {
         let vectors = bucket_vectors(ctx, snapshot)?;
         let ranges = vectors.values().flatten().flat_map(|entry| entry.deletion_vectors.iter().flatten());
         let with_vector: HashSet<&str> = ranges.map(|range| range.data_file_name.as_str()).collect();
+        entries.retain(is_concerned);
+        let before = entries.len();
         entries.retain(|entry| !with_vector.contains(entry.file.file_name.as_str()));
+        unchanged.with_vector = before - entries.len();
     }
-    kept.set(before - entries.len());
-    as_wanted.set(0);
     entries.sort_by(|a, b| (&a.partition, a.bucket).cmp(&(&b.partition, b.bucket)));
     let mut messages: Vec<CommitMessage> = Vec::new();
-    for ManifestEntry { partition, bucket, total_buckets, file, .. } in entries {
+    for entry in entries {
         cancel::check()?;
-        let (new, path) = reindexed(ctx, (&partition, bucket), &file)?;
+        let is_concerned = is_concerned(&entry);
+        let ManifestEntry { partition, bucket, total_buckets, file, .. } = entry;
+        let (new, path) =
+            if is_concerned { reindexed(ctx, (&partition, bucket), &file)? } else { (file.clone(), None) };
         made.borrow_mut().extend(path);
-        if new == file {
-            as_wanted.set(as_wanted.get() + 1);
-            continue;
-        }
         let id = BucketId { partition, bucket };
+        if new == file {
+            unchanged.as_wanted += usize::from(is_concerned);
+            let last = messages.last().filter(|last| last.bucket == id);
+            let mut replaced = last.into_iter().flat_map(|last| &last.compact.compact_before);
+            if !(keyed && file.level <= 0 && replaced.any(|before| before.level <= 0)) {
+                continue;
+            }
+        }
         if messages.last().is_none_or(|last| last.bucket != id) {
             messages.push(CommitMessage {
                 bucket: id,
@@ -142,7 +166,7 @@ fn messages(
             last.compact.compact_after.push(new);
         }
     }
-    Ok(messages)
+    Ok((messages, unchanged))
 }
 
 /// Deletes index files that nothing refers to; errors are logged, not returned.

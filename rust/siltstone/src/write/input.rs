@@ -24,7 +24,27 @@ pub(super) struct Input {
     schema: SchemaRef,
     names: KeyNames,
     /// those of the files that rows of the caller come into, sooner or later
-    formats: Vec<&'static dyn DataFormat>,
+    formats: Formats,
+}
+
+/// The formats that files of a table may have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Formats(Vec<&'static dyn DataFormat>);
+
+impl Formats {
+    pub(crate) fn of(options: &CoreOptions) -> Self {
+        // one that is none is an error where files are made
+        let mut formats: Vec<_> =
+            options.file_formats().into_iter().filter_map(|(_, name)| data_format(name).ok()).collect();
+        formats.dedup_by_key(|format| format.name());
+        Self(formats)
+    }
+
+    /// An error for values of a caller that readers of such files would show otherwise than they were given.
+    pub(crate) fn check(&self, field: &DataField, values: &ArrayRef) -> Result<()> {
+        let mut checked = self.0.iter().map(|format| format.check_values(&field.data_type, values));
+        checked.try_for_each(|checked| checked.map_err(|e| e.with("column", &field.name)))
+    }
 }
 
 struct Column {
@@ -55,12 +75,8 @@ impl Input {
     pub(super) fn new(schema: &TableSchema, options: &CoreOptions, stored: bool) -> Result<Self> {
         let column =
             |field: &DataField| Column { field: field.clone(), stored, option: ordering_option(options, &field.name) };
-        let names = options.file_formats().into_iter().filter(|_| !stored);
-        // one that is none is an error where files are made
-        let mut formats: Vec<_> = names.filter_map(|(_, name)| data_format(name).ok()).collect();
-        formats.dedup_by_key(|format| format.name());
         Ok(Self {
-            formats,
+            formats: if stored { Formats::default() } else { Formats::of(options) },
             columns: schema.fields.iter().map(column).collect(),
             schema: arrow_schema(&schema.fields)?,
             names: KeyNames::of(schema),
@@ -79,10 +95,8 @@ impl Input {
             .iter()
             .map(|c| c.take_from(given.get(c.field.name.as_str()).copied(), batch, &place(c), &self.names));
         let columns = taken.collect::<Result<Vec<_>>>()?;
-        for format in &self.formats {
-            for (Column { field, .. }, values) in self.columns.iter().zip(&columns) {
-                format.check_values(&field.data_type, values).map_err(|e| e.with("column", &field.name))?;
-            }
+        for (Column { field, .. }, values) in self.columns.iter().zip(&columns) {
+            self.formats.check(field, values)?;
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)

@@ -62,6 +62,7 @@ impl Bed {
             options: Arc::new(options),
             schema,
             schemas: Arc::new(schemas),
+            dynamic: Arc::default(),
             written: None,
             remembered: Arc::default(),
         };

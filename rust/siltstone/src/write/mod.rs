@@ -59,7 +59,10 @@ use self::{
     row_kinds::KindRules,
     sketches::SketchRules,
 };
-pub(crate) use self::{input::convert_column, route::copied};
+pub(crate) use self::{
+    input::{Formats, convert_column},
+    route::copied,
+};
 use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter},

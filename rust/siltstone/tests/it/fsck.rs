@@ -286,6 +286,29 @@ fn a_vector_for_a_file_that_is_not_there_says_nothing_and_is_a_warning() {
     }
 }
 
+/// Reads with a condition failed, and the check found nothing.
+#[test]
+fn indexes_of_files_are_opened_and_asked() {
+    let indexed = [("file-index.bitmap.columns", "v"), ("file-index.in-manifest-threshold", "1 mb")];
+    type Change = fn(&mut Vec<u8>);
+    let cases: [(bool, bool, Change); 4] = [
+        (false, false, |_| ()),
+        (true, true, Vec::clear),
+        (true, true, |index| index.truncate(20)),
+        // the head is whole, the index of the column is not
+        (false, true, |index| {
+            let head = u32::from_be_bytes(index[12..16].try_into().unwrap()) as usize;
+            index[head..].fill(0xff);
+        }),
+    ];
+    for (shallow, deep, change) in cases {
+        let mut table = Broken::new(&indexed);
+        table.file(5, &ROWS, |file| change(file.embedded_file_index.as_mut().unwrap())).publish();
+        let wanted = |found: bool| BTreeSet::from_iter(found.then_some("bad-file-index"));
+        assert_eq!((table.look(false).0, table.look(true).0), (wanted(shallow), wanted(deep)));
+    }
+}
+
 /// The deleted rows came back without a word.
 #[test]
 fn a_read_stops_where_an_index_entry_does_not_name_its_vectors() {

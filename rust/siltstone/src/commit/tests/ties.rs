@@ -44,6 +44,30 @@ fn a_compaction_may_lift_rows_over_those_that_came_later_or_are_not_equal() {
     assert!(matches!(elsewhere, CompactionOutcome::Committed), "{elsewhere:?}");
 }
 
+/// With another index: it came behind the file of another job, whose equal rows readers saw then.
+#[test]
+fn a_file_that_is_replaced_by_itself_stays_before_those_that_came_after_it() {
+    let replaced = |again: &[&str]| {
+        let table = key_table();
+        table.put(&["first", "second"]);
+        for name in ["first", "second"] {
+            let new = DataIncrement { new_files: vec![f(name)], ..DataIncrement::default() };
+            table.commit_as("writer").commit(of(vec![message(new, CompactIncrement::default())])).unwrap();
+        }
+        let files: Vec<_> = again.iter().map(|name| f(name)).collect();
+        let outcome = table.commit_as("indexer").commit(of(vec![compacts(&files, &files)])).unwrap().compaction;
+        (outcome, names(&table))
+    };
+    let (outcome, live) = replaced(&["first"]);
+    let CompactionOutcome::Dropped(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((error.context_value("file"), live), (Some("second"), vec!["first".to_owned(), "second".to_owned()]));
+    for again in [&["second"][..], &["first", "second"]] {
+        let (outcome, live) = replaced(again);
+        assert!(matches!(outcome, CompactionOutcome::Committed), "{outcome:?}");
+        assert_eq!(live, ["first", "second"]);
+    }
+}
+
 #[test]
 fn where_readers_leave_level_0_out_they_have_seen_neither() {
     let options = [("bucket", "1"), ("merge-engine", "first-row")];

@@ -12,6 +12,7 @@ use crate::{
     io::TableContext,
     predicate::{Predicate, resolve_column},
     types::{DataField, data_type_from_arrow},
+    write::Formats,
 };
 
 /// What a caller says.
@@ -163,8 +164,9 @@ impl Merge {
             return Err(invalid("the merge has no clause: nothing would change")
                 .hint("say what is to be done, for example .when_matched_update_all()"));
         }
-        let clauses = args.clauses.iter().map(|clause| Clause::new(table, &source, &pairs, clause));
-        let clauses = clauses.collect::<Result<Vec<_>>>()?;
+        let formats = Formats::of(&ctx.options);
+        let clause = |args| Ok(Clause::new(table, &source, &pairs, args)?.stored_in(&formats));
+        let clauses = args.clauses.iter().map(clause).collect::<Result<Vec<_>>>()?;
         let merge = Self {
             on: pairs,
             rest: (!rest.is_empty()).then_some(Truth::All(rest)),
@@ -261,6 +263,11 @@ impl Merge {
 }
 
 impl Clause {
+    /// The same, whose values can be stored in files of these formats.
+    fn stored_in(self, formats: &Formats) -> Self {
+        Self { set: self.set.into_iter().map(|value| value.stored_in(formats)).collect(), ..self }
+    }
+
     fn new(table: &[DataField], source: &[DataField], on: &[(String, String)], args: &ClauseArgs) -> Result<Self> {
         let names = Names::of(table, source, args.of != Rows::NotMatched, args.of != Rows::NotMatchedBySource);
         let qualify = |alias: Option<&str>, name: &str, quoted: bool| names.qualify(alias, name, quoted);

@@ -74,8 +74,7 @@ pub fn merge_rows(
             let batch = batch?;
             let decided = pass.decide(&batch)?;
             if !decided.deleted.is_empty() {
-                let rows = taken(&batch, &UInt32Array::from(decided.deleted))?;
-                removal.check(&rows)?;
+                let rows = removal.rows(taken(&batch, &UInt32Array::from(decided.deleted))?)?;
                 merged.deleted += count(rows.num_rows());
                 sink(&with_kind(ctx, rows, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
             }

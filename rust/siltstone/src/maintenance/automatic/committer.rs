@@ -69,8 +69,9 @@ impl Committer {
     }
 
     fn maintained(&self, outcome: CommitOutcome, batch: bool) -> CommitOutcome {
-        let snapshot = outcome.snapshots.iter().map(|snapshot| snapshot.id).max();
-        let committed = Committed { snapshot, batch, now: self.0.now_millis() };
+        let newest = outcome.snapshots.iter().max_by_key(|snapshot| snapshot.id);
+        let newest = newest.map(|snapshot| (snapshot.id, snapshot.schema_id));
+        let committed = Committed { newest, batch, now: self.0.now_millis() };
         let mut outcome = self.described(outcome);
         outcome.notes.extend(after_commit(self.0.context(), committed));
         outcome

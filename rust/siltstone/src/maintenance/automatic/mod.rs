@@ -42,8 +42,8 @@ const SNAPSHOTS: &str = "the expiry of snapshots";
 /// What was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The new snapshot; the last one, when there are two.
-    pub snapshot: Option<i64>,
+    /// The new snapshot, the last one where there are two; and the schema that was the newest one then.
+    pub newest: Option<(i64, i64)>,
     /// Whether the commit stands for itself; false: it is one of a stream of numbered commits.
     pub batch: bool,
     /// Epoch milliseconds.
@@ -58,12 +58,26 @@ pub fn after_commit(ctx: &TableContext, committed: Committed) -> Vec<String> {
     if ctx.options.write_only {
         return Vec::new();
     }
+    let ctx = &match current(ctx, committed) {
+        Ok(current) if current.options.write_only => return Vec::new(),
+        Ok(current) => current,
+        Err(error) => return vec![failed(ctx, "upkeep", &error)],
+    };
     // Java's committers, too, wait for it in batch mode whatever the option says
     if committed.batch || ctx.options.snapshot_expire_mode == ExpireMode::Sync {
         return maintain(ctx, committed);
     }
     let of = ctx.clone();
     in_background(&format!("{}#{}", ctx.location, ctx.branch), move || maintain(&of, committed))
+}
+
+/// The table under the options of now: its handle may be older than an alter that took an expiry back.
+fn current(ctx: &TableContext, committed: Committed) -> Result<TableContext> {
+    match committed.newest {
+        Some((_, schema_id)) if schema_id == ctx.schema.id => Ok(ctx.clone()),
+        Some((_, schema_id)) => ctx.with_options_of(&*ctx.schemas.get(schema_id)?),
+        None => ctx.with_newest_options(),
+    }
 }
 
 fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
@@ -87,7 +101,7 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     if !of_batch {
         note(TAGS, create_tags(ctx));
     }
-    let Some(newest) = committed.snapshot else { return notes };
+    let Some((newest, _)) = committed.newest else { return notes };
     if ctx.options.tag_time_expire_enabled {
         note(TAG_EXPIRY, tags(ctx, now));
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use super::{Check, RESTORE, columns::Columns, keys::Keys};
+use super::{Check, RESTORE, columns::Columns, file_indexes::index_faults, keys::Keys};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -107,10 +107,10 @@ fn listed(ctx: &TableContext, list: NamedList<'_>) -> Result<Vec<ManifestEntry>>
 /// No entries where they cannot be read, which is a finding already.
 ///
 /// # Errors
-/// Memory that could not be had: it says nothing about the table.
+/// Memory that could not be had, a check that was stopped: they say nothing about the table.
 fn known_otherwise(entries: Result<Vec<ManifestEntry>>) -> Result<Vec<ManifestEntry>> {
     match entries {
-        Err(e) if e.kind() == ErrorKind::MemoryLimitExceeded => Err(e),
+        Err(e) if matches!(e.kind(), ErrorKind::MemoryLimitExceeded | ErrorKind::Cancelled) => Err(e),
         entries => Ok(entries.unwrap_or_default()),
     }
 }
@@ -119,10 +119,10 @@ fn known_otherwise(entries: Result<Vec<ManifestEntry>>) -> Result<Vec<ManifestEn
 /// missing was found missing before.
 ///
 /// # Errors
-/// Memory that could not be had: it says nothing about the table.
+/// Memory that could not be had, a check that was stopped: they say nothing about the table.
 pub(super) fn unread(code: &'static str, error: Error) -> Result<Option<Fault>> {
     Ok(match error.kind() {
-        ErrorKind::MemoryLimitExceeded => return Err(error),
+        ErrorKind::MemoryLimitExceeded | ErrorKind::Cancelled => return Err(error),
         ErrorKind::FileNotFound => None,
         ErrorKind::UnsupportedFeature => Some(Fault {
             code: "not-checked",
@@ -140,10 +140,14 @@ impl DataFile<'_> {
         if let Some(missing) = self.missing_schema() {
             return Ok(vec![missing]);
         }
-        match self.read() {
-            Ok(faults) => Ok(faults),
-            Err(e) => Ok(unread("bad-data-file", e)?.into_iter().collect()),
+        let mut faults = match self.read() {
+            Ok(faults) => faults,
+            Err(e) => unread("bad-data-file", e)?.into_iter().collect(),
+        };
+        if let Ok(schema) = self.ctx.schemas.get(self.entry.file.schema_id) {
+            faults.extend(index_faults(self.ctx, &self.entry, &schema.fields)?);
         }
+        Ok(faults)
     }
 
     /// Nobody can read a file whose schema is gone.
@@ -222,10 +226,9 @@ mod tests {
     fn memory_that_cannot_be_had_is_no_fault_of_a_file() {
         let error = |kind| Error::new(kind, "a test");
         let fault = |kind| unread("bad-data-file", error(kind)).unwrap().map(|fault| (fault.code, fault.mild));
-        assert_eq!(
-            unread("x", error(ErrorKind::MemoryLimitExceeded)).unwrap_err().kind(),
-            ErrorKind::MemoryLimitExceeded
-        );
+        for kind in [ErrorKind::MemoryLimitExceeded, ErrorKind::Cancelled] {
+            assert_eq!(unread("x", error(kind)).unwrap_err().kind(), kind);
+        }
         assert_eq!(fault(ErrorKind::CorruptFile), Some(("bad-data-file", false)));
         assert_eq!(fault(ErrorKind::UnsupportedFeature), Some(("not-checked", true)));
         assert_eq!(fault(ErrorKind::FileNotFound), None);

@@ -45,6 +45,9 @@ impl Check<'_> {
             let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file);
             let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file);
             let Some(path) = self.told("bad-manifest", place, path, RESTORE)? else { continue };
+            if !self.files.contains_key(&path) {
+                self.embedded_index(ctx, place, entry)?;
+            }
             self.files.entry(path).or_insert_with(|| Expected::new(entry.file.file_size, place, RESTORE));
             for extra in self.told("bad-manifest", place, extras, RESTORE)?.into_iter().flatten() {
                 self.files.entry(extra).or_insert_with(|| Expected::new(ANY_SIZE, place, RESTORE));

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Check;
 use crate::{
-    error::{ErrorKind, Result},
-    fs::read_json,
+    error::{Error, ErrorKind, Result},
+    fs::{json_value, read_json},
     io::TableContext,
     snapshot::Snapshot,
 };
@@ -19,9 +19,11 @@ impl Check<'_> {
             return Ok(());
         };
         let path = ctx.paths.statistics(name)?;
-        match read_json(&*ctx.fs, &path) {
-            Ok(bytes) => {
-                if let Some(wrong) = fault(&bytes) {
+        let read = read_json(&*ctx.fs, &path)
+            .and_then(|bytes| json_value(&path, &bytes, |e| Error::corrupt(&path, 0, "JSON", e)));
+        match read {
+            Ok(json) => {
+                if let Some(wrong) = fault(&json) {
                     self.verdict.warning("bad-statistics", place, format!("{path}: {wrong}"), REPAIR);
                 }
             }
@@ -38,11 +40,7 @@ impl Check<'_> {
 }
 
 /// What is wrong with the content, in words.
-fn fault(bytes: &[u8]) -> Option<String> {
-    let json: Value = match serde_json::from_slice(bytes) {
-        Ok(json) => json,
-        Err(e) => return Some(format!("not JSON: {e}")),
-    };
+fn fault(json: &Value) -> Option<String> {
     let number = |key: &str| json.get(key).is_some_and(Value::is_i64);
     let absent = |key: &str| json.get(key).is_none_or(Value::is_null);
     if let Some(key) = ["snapshotId", "schemaId"].into_iter().find(|key| !number(key)) {

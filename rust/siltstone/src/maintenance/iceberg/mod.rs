@@ -50,6 +50,13 @@ pub(super) fn after_commit(ctx: &TableContext, snapshots: &[Snapshot]) -> Option
 
 /// In their order.
 fn publish(ctx: &TableContext, snapshots: &[Snapshot]) -> Result<()> {
+    let Some(newest) = snapshots.last() else { return Ok(()) };
+    let ctx = &if newest.schema_id == ctx.schema.id {
+        ctx.clone()
+    } else {
+        // the handle may be older than an alter
+        ctx.with_options_of(&*ctx.schemas.get(newest.schema_id)?)?
+    };
     if !ctx.options.writes_iceberg() || ctx.branch != "main" {
         return Ok(());
     }

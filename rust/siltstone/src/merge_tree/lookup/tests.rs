@@ -47,6 +47,7 @@ fn context(fs: &FaultFileIo, key: &[&str], options: &[(&str, &str)]) -> TableCon
         options: Arc::new(options),
         schema,
         schemas: Arc::new(schemas),
+        dynamic: Arc::default(),
         written: None,
         remembered: Arc::default(),
     }
