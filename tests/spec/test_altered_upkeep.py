@@ -118,3 +118,11 @@ def test_rows_that_expire_no_more_are_not_left_out_by_compactions(cat, make, qui
     )
     cat.table(old.name).compact(full=True)
     assert sorted(row["k"] for row in cat.table(old.name).to_pylist()) == [1, 2, 9]
+
+
+def test_an_overwrite_that_is_to_leave_other_partitions_does_so_for_jobs_that_are_open(cat, make):
+    old = make({"p": "INT", "k": "INT"}, partition_by=["p"], dynamic_partition_overwrite="false")
+    old.append([{"p": 1, "k": 1}, {"p": 2, "k": 1}])
+    altered(cat, old, dynamic_partition_overwrite="true")
+    old.overwrite([{"p": 1, "k": 2}])
+    assert sorted((row["p"], row["k"]) for row in cat.table(old.name).to_pylist()) == [(1, 2), (2, 1)]

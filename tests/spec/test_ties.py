@@ -126,7 +126,7 @@ def test_the_row_that_was_committed_first_stays(cat, engine, mode, committed, co
 
 @every_case
 def test_files_that_get_indexes_leave_the_row_that_stays(cat, engine, mode):
-    """The one that got an index came behind the other, whose job had begun after the alter and had it already."""
+    """One that gets an index comes behind the other, whose job had begun after the alter and had it already."""
     t = table(cat, engine, mode)
     with st.open_table(t.location).writer() as early:
         early.write([row(1, "a", "x")])
@@ -139,8 +139,8 @@ def test_files_that_get_indexes_leave_the_row_that_stays(cat, engine, mode):
     before = shown(t)
     notes = st.open_table(t.location).rewrite_file_index().notes
     assert [note.split(" ", 1) for note in notes] == [
-        ["1", "files got indexes"],
         ["1", "files have the indexes that the options ask for already"],
+        ["1", "files of several jobs keep their order, and the indexes they have: compact them"],
     ]
     assert shown(t) == before
     st.open_table(t.location).compact(full=True)

@@ -22,6 +22,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, DataFileMeta, EntryKind, ManifestEntry},
+    merge_tree::numbers_meet,
     scan::skips_level_0,
     types::DataType,
 };
@@ -73,8 +74,7 @@ fn output_levels(changes: &FileChanges) -> HashMap<BucketId, i32> {
 
 /// Whether rows of `a` may be equal to rows of `b` and stay, by their numbers and levels.
 fn may_tie_and_stay(a: &DataFileMeta, b: &DataFileMeta) -> bool {
-    let numbers_meet = a.min_sequence_number <= b.max_sequence_number && b.min_sequence_number <= a.max_sequence_number;
-    numbers_meet && (a.level > b.level || a.level <= 0 && b.level <= 0)
+    numbers_meet(a, b) && (a.level > b.level || a.level <= 0 && b.level <= 0)
 }
 
 fn conflict(ctx: &TableContext, bucket: &BucketId, other: &ManifestEntry) -> Error {

@@ -41,4 +41,5 @@ pub use merge::{MergeOptions, SpillOptions, merge, read_ahead};
 pub use merge_deletions::BucketVectors;
 pub use read::{MergeReadOptions, read_merged};
 pub use sorted_run::{LevelSortedRun, SortedRun};
+pub(crate) use ties::numbers_meet;
 pub use writer::{MergeTreeWriter, WriterSettings};

@@ -142,7 +142,8 @@ fn turns(mut files: Vec<DataFileMeta>, order: &CommitOrder, key_types: &[DataTyp
     Ok(turns)
 }
 
-fn numbers_meet(a: &DataFileMeta, b: &DataFileMeta) -> bool {
+/// Whether the ranges of the numbers of two files have one in common.
+pub(crate) fn numbers_meet(a: &DataFileMeta, b: &DataFileMeta) -> bool {
     a.min_sequence_number <= b.max_sequence_number && b.min_sequence_number <= a.max_sequence_number
 }
 

@@ -153,8 +153,9 @@ mod tests {
         let plain = schema(&[]);
         assert_eq!(after(&plain, set("sequence.field", "g")).unwrap(), "sequence.field");
         assert_eq!(after(&plain, set("changelog-producer", "lookup")).unwrap(), "changelog-producer");
-        assert_eq!(after(&plain, set("record-level.expire-time", "1 d")).unwrap(), "record-level.expire-time");
         assert_eq!(after(&plain, set("deduplicate.ignore-delete", "true")).unwrap(), "deduplicate.ignore-delete");
+        let aging = schema(&[("record-level.expire-time", "1 d"), ("record-level.time-field", "g")]);
+        assert_eq!(after(&aging, set("record-level.expire-time", "2 d")).unwrap(), "record-level.expire-time");
         let ordered = schema(&[("sequence.field", "g")]);
         assert_eq!(after(&ordered, set("sequence.field", "g,h")).unwrap(), "sequence.field");
         assert_eq!(

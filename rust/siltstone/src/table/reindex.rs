@@ -8,7 +8,8 @@ use crate::{
     commit::{Committable, CompactionOutcome, check_place},
     io::{TableContext, has_index, reindexed},
     maintenance::automatic::Committer,
-    manifest::{BucketId, CompactIncrement, DataIncrement, ManifestEntry},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, ManifestEntry},
+    merge_tree::numbers_meet,
     predicate::Predicate,
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     schema::file_indexes,
@@ -86,13 +87,13 @@ struct Unchanged {
     with_vector: usize,
     /// for having no bucket yet
     waiting: usize,
+    /// for their place among those of level 0
+    in_order: usize,
 }
 
 /// What became of the files, in words.
 fn notes(messages: &[CommitMessage], unchanged: Unchanged) -> Vec<String> {
-    let compact = messages.iter().map(|message| &message.compact);
-    let pairs = compact.flat_map(|compact| compact.compact_before.iter().zip(&compact.compact_after));
-    let new = pairs.filter(|(before, after)| before != after).map(|(_, after)| after);
+    let new = messages.iter().flat_map(|message| &message.compact.compact_after);
     let (with, without): (Vec<_>, Vec<_>) = new.partition(|file| has_index(file));
     let counted = [
         (with.len(), "files got indexes"),
@@ -100,6 +101,7 @@ fn notes(messages: &[CommitMessage], unchanged: Unchanged) -> Vec<String> {
         (unchanged.as_wanted, "files have the indexes that the options ask for already"),
         (unchanged.with_vector, "files whose rows deletion vectors delete keep the indexes they have: compact them"),
         (unchanged.waiting, "files wait for buckets, and get indexes with them"),
+        (unchanged.in_order, "files of several jobs keep their order, and the indexes they have: compact them"),
     ];
     let notes: Vec<String> =
         counted.iter().filter(|(files, _)| *files > 0).map(|(files, text)| format!("{files} {text}")).collect();
@@ -107,9 +109,6 @@ fn notes(messages: &[CommitMessage], unchanged: Unchanged) -> Vec<String> {
 }
 
 /// One message a bucket; `made` gets the index files that were written.
-///
-/// A file that is replaced comes behind all that were committed before the replacing. Where the order of level 0 tells which of
-/// equal rows stays, those that came after it are committed again behind it, as they are.
 fn messages(
     ctx: &TableContext,
     snapshot: &Snapshot,
@@ -118,12 +117,11 @@ fn messages(
 ) -> Result<(Vec<CommitMessage>, Unchanged)> {
     let wanted = !file_indexes(&ctx.schema, &ctx.options.raw)?.is_empty();
     let is_concerned = |entry: &ManifestEntry| wanted || has_index(&entry.file);
-    let keyed = ctx.schema.has_primary_key();
     let mut unchanged = Unchanged::default();
     let (mut entries, waiting): (Vec<_>, Vec<_>) =
         live_entries(ctx, snapshot, filter)?.into_iter().partition(|entry| entry.bucket >= 0);
     unchanged.waiting = waiting.iter().filter(|entry| is_concerned(entry)).count();
-    if !keyed {
+    if !ctx.schema.has_primary_key() {
         let vectors = bucket_vectors(ctx, snapshot)?;
         let ranges = vectors.values().flatten().flat_map(|entry| entry.deletion_vectors.iter().flatten());
         let with_vector: HashSet<&str> = ranges.map(|range| range.data_file_name.as_str()).collect();
@@ -134,39 +132,67 @@ fn messages(
     }
     entries.sort_by(|a, b| (&a.partition, a.bucket).cmp(&(&b.partition, b.bucket)));
     let mut messages: Vec<CommitMessage> = Vec::new();
-    for entry in entries {
-        cancel::check()?;
-        let is_concerned = is_concerned(&entry);
-        let ManifestEntry { partition, bucket, total_buckets, file, .. } = entry;
-        let (new, path) =
-            if is_concerned { reindexed(ctx, (&partition, bucket), &file)? } else { (file.clone(), None) };
-        made.borrow_mut().extend(path);
-        let id = BucketId { partition, bucket };
-        if new == file {
-            unchanged.as_wanted += usize::from(is_concerned);
-            let last = messages.last().filter(|last| last.bucket == id);
-            let mut replaced = last.into_iter().flat_map(|last| &last.compact.compact_before);
-            if !(keyed && file.level <= 0 && replaced.any(|before| before.level <= 0)) {
-                continue;
+    for of_bucket in entries.chunk_by(|a, b| (&a.partition, a.bucket) == (&b.partition, b.bucket)) {
+        let mut files = Vec::new();
+        for entry in of_bucket {
+            cancel::check()?;
+            let ManifestEntry { partition, bucket, file: old, .. } = entry;
+            let mut file = Reindexed { old, new: None, path: None };
+            if is_concerned(entry) {
+                let (new, path) = reindexed(ctx, (partition, *bucket), old)?;
+                made.borrow_mut().extend(path.clone());
+                file.path = path;
+                file.new = Some(new).filter(|new| new != old);
+                unchanged.as_wanted += usize::from(file.new.is_none());
             }
+            files.push(file);
         }
-        if messages.last().is_none_or(|last| last.bucket != id) {
-            messages.push(CommitMessage {
-                bucket: id,
-                total_buckets,
-                data: DataIncrement::default(),
-                compact: CompactIncrement::default(),
-                seen: Some(RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) }.into()),
-                after: None,
-                assigned: None,
-            });
+        if ctx.schema.has_primary_key() {
+            unchanged.in_order += keep_order(ctx, &mut files);
         }
-        if let Some(last) = messages.last_mut() {
-            last.compact.compact_before.push(file);
-            last.compact.compact_after.push(new);
+        let replaced: Vec<_> = files.into_iter().filter_map(|file| Some((file.old.clone(), file.new?))).collect();
+        if let (Some(first), false) = (of_bucket.first(), replaced.is_empty()) {
+            messages.push(message(first, snapshot, replaced));
         }
     }
     Ok((messages, unchanged))
+}
+
+/// A file, and the same one with other indexes, or none, where that is something else.
+struct Reindexed<'e> {
+    old: &'e DataFileMeta,
+    new: Option<DataFileMeta>,
+    /// Of the new index, where it is a file.
+    path: Option<String>,
+}
+
+/// A file that is replaced comes behind all that stay. Where the order of level 0 tells which of equal rows stays
+/// (`merge_tree::ties`), the files of other jobs among them, it is left as it is. Returns how many are.
+fn keep_order(ctx: &TableContext, files: &mut [Reindexed<'_>]) -> usize {
+    let (mut staying, mut left): (Vec<&DataFileMeta>, usize) = (Vec::new(), 0);
+    for file in files.iter_mut().rev().filter(|file| file.old.level <= 0) {
+        if staying.iter().any(|other| numbers_meet(other, file.old)) && file.new.take().is_some() {
+            give_up(ctx, file.path.as_slice());
+            left += 1;
+        }
+        if file.new.is_none() {
+            staying.push(file.old);
+        }
+    }
+    left
+}
+
+fn message(of: &ManifestEntry, snapshot: &Snapshot, replaced: Vec<(DataFileMeta, DataFileMeta)>) -> CommitMessage {
+    let (compact_before, compact_after) = replaced.into_iter().unzip();
+    CommitMessage {
+        bucket: BucketId { partition: of.partition.clone(), bucket: of.bucket },
+        total_buckets: of.total_buckets,
+        data: DataIncrement::default(),
+        compact: CompactIncrement { compact_before, compact_after, ..CompactIncrement::default() },
+        seen: Some(RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) }.into()),
+        after: None,
+        assigned: None,
+    }
 }
 
 /// Deletes index files that nothing refers to; errors are logged, not returned.

@@ -238,12 +238,15 @@ impl Table {
                 .with("table", &ctx.name));
         }
         let partitioned = !ctx.schema.partition_keys.is_empty();
-        let dynamic = dynamic.unwrap_or(ctx.options.dynamic_partition_overwrite);
-        Ok(if partition.is_empty() && partitioned && dynamic {
-            OverwriteTarget::Dynamic
-        } else {
-            OverwriteTarget::Static(partition)
-        })
+        if !partition.is_empty() || !partitioned {
+            return Ok(OverwriteTarget::Static(partition));
+        }
+        let dynamic = match dynamic {
+            Some(dynamic) => dynamic,
+            // what is deleted by an option goes by the option of now
+            None => ctx.with_newest_options()?.options.dynamic_partition_overwrite,
+        };
+        Ok(if dynamic { OverwriteTarget::Dynamic } else { OverwriteTarget::Static(partition) })
     }
 
     /// Removes all rows, or those of some partitions.

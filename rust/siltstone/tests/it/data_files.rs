@@ -54,6 +54,7 @@ impl Table {
             paths: Arc::new(PathFactory::new(ROOT, schema, &options)),
             options: Arc::new(options),
             schemas: Arc::new(SchemaManager::new(Arc::clone(&self.io), ROOT)),
+            dynamic: Arc::default(),
             written: None,
             remembered: Arc::default(),
         }
@@ -338,6 +339,7 @@ fn new_table(options: &[(&str, &str)]) -> TableContext {
         schema: Arc::new(schema),
         options: Arc::new(options),
         schemas: Arc::new(SchemaManager::new(io, ROOT)),
+        dynamic: Arc::default(),
         written: None,
         remembered: Arc::default(),
     }

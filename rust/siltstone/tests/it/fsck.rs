@@ -289,8 +289,8 @@ fn a_vector_for_a_file_that_is_not_there_says_nothing_and_is_a_warning() {
 /// Reads with a condition failed, and the check found nothing.
 #[test]
 fn indexes_of_files_are_opened_and_asked() {
-    let indexed = [("file-index.bitmap.columns", "v"), ("file-index.in-manifest-threshold", "1 mb")];
     type Change = fn(&mut Vec<u8>);
+    let indexed = [("file-index.bitmap.columns", "v"), ("file-index.in-manifest-threshold", "1 mb")];
     let cases: [(bool, bool, Change); 4] = [
         (false, false, |_| ()),
         (true, true, Vec::clear),

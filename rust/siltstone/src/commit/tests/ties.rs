@@ -55,7 +55,9 @@ fn a_file_that_is_replaced_by_itself_stays_before_those_that_came_after_it() {
             table.commit_as("writer").commit(of(vec![message(new, CompactIncrement::default())])).unwrap();
         }
         let files: Vec<_> = again.iter().map(|name| f(name)).collect();
-        let outcome = table.commit_as("indexer").commit(of(vec![compacts(&files, &files)])).unwrap().compaction;
+        let with_index = |file: &DataFileMeta| DataFileMeta { embedded_file_index: Some(vec![1]), ..file.clone() };
+        let indexed: Vec<_> = files.iter().map(with_index).collect();
+        let outcome = table.commit_as("indexer").commit(of(vec![compacts(&files, &indexed)])).unwrap().compaction;
         (outcome, names(&table))
     };
     let (outcome, live) = replaced(&["first"]);
