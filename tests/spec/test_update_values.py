@@ -266,3 +266,28 @@ def test_a_key_is_not_cut_when_it_comes_into_a_file_of_another_format(make):
     with pytest.raises(e.UnsupportedType, match="spaces at their end"):
         t.compact(full=True)
     assert sorted(t.to_pylist(), key=str) == [{"k": "a  ", "v": 2}, {"k": "a", "v": 3}]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bucket": "1"}, {"bucket": "-1"}, {"bucket": "1", "changelog-producer": "lookup"}, None],
+    ids=lambda o: "append" if o is None else "-".join(o.values()),
+)
+def test_an_old_row_that_no_file_of_the_new_format_holds_stops_no_write(cat, options):
+    """Every second append of other rows failed, with the compaction that met the old one."""
+    key = None if options is None else "k"
+    trigger = {"num-sorted-run.compaction-trigger": "2", "compaction.min.file-num": "2"}
+    t = cat.create_table("db.t", {"k": "INT", "v": "TIMESTAMP(3)"}, primary_key=key, options=(options or {}) | trigger)
+    t.append([{"k": 0, "v": dt.datetime(1969, 12, 31, 23, 59, 59, 500_000)}])
+    t.alter().set_option("file.format", "orc").commit()
+    t = st.open_table(t.location)
+    notes = [note for k in range(1, 6) for note in t.append([{"k": k, "v": TS}]).notes]
+    if key and "changelog-producer" not in options:
+        assert any("the compaction was given up, rows are safe" in note for note in notes)
+    assert sorted(row["k"] for row in t.to_pylist()) == list(range(6))
+    with pytest.raises(e.UnsupportedType):
+        t.compact(full=True)
+    t.alter().set_option("file.format", "parquet").commit()
+    t = st.open_table(t.location)
+    t.compact(full=True)
+    assert sorted(row["k"] for row in t.to_pylist()) == list(range(6))

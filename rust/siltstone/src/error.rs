@@ -204,6 +204,12 @@ impl Error {
         self.0.as_written
     }
 
+    /// Whether stored values cannot be written again: the files of the table have another format by now, or a sum has grown. What
+    /// is done beside a write of other rows is given up then.
+    pub(crate) fn is_about_stored_values(&self) -> bool {
+        matches!(self.kind(), ErrorKind::UnsupportedType | ErrorKind::LengthExceeded)
+    }
+
     /// Whether a file is gone, and none with one of these names.
     pub(crate) fn misses_file_but<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         let path = self.context_value("file").unwrap_or_default();

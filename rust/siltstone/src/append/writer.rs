@@ -117,10 +117,10 @@ impl AppendWriter {
         Ok((DataIncrement { new_files, ..DataIncrement::default() }, compact))
     }
 
-    /// Whether a file is gone that this writer did not make itself, or the table was altered.
+    /// Whether a file is gone that this writer did not make itself, or the table was altered, or old rows are to blame.
     fn gives_up(&self, error: &Error) -> bool {
         let own = self.new_files.iter().map(|file| file.file_name.as_str());
-        error.kind() == ErrorKind::CommitConflict || error.misses_file_but(own)
+        error.kind() == ErrorKind::CommitConflict || error.is_about_stored_values() || error.misses_file_but(own)
     }
 
     /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.

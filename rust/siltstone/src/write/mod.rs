@@ -253,7 +253,9 @@ impl TableWrite {
             let message =
                 CommitMessage { bucket: bucket_of, total_buckets, data, compact, seen, after: None, assigned: None };
             match writer.take_given_up() {
-                Some(error) if error.kind() == ErrorKind::CommitConflict => Ok((message, Some(error))),
+                Some(error) if error.kind() == ErrorKind::CommitConflict || error.is_about_stored_values() => {
+                    Ok((message, Some(error)))
+                }
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
                     discard(&ctx, &message);
                     Err(error)

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 
-use super::data::Found;
+use super::fault::Found;
 use crate::{
     error::Result,
     format::Claim,

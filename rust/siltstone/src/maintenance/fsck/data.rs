@@ -5,20 +5,23 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use super::{Check, RESTORE, columns::Columns, file_indexes::index_faults, keys::Keys};
+use super::{
+    Check, RESTORE,
+    columns::Columns,
+    fault::{Fault, Found, unread},
+    file_indexes::index_faults,
+    keys::Keys,
+};
 use crate::{
     cancel,
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     io::{FileReadSpec, OpenDataFile, TableContext},
-    manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
+    manifest::{EntryKind, ManifestEntry, ManifestStore},
     scan::{EntryFilter, live_entries},
     snapshot::{NamedList, Snapshot},
     threads::in_pool,
     types::DataField,
 };
-
-const REWRITE: &str = "compact the bucket fully: rows are written anew with what is true of them";
-const WIDER: &str = "nothing: readers skip a little less than they could";
 
 /// A file that is read.
 struct DataFile<'a> {
@@ -26,15 +29,6 @@ struct DataFile<'a> {
     place: String,
     entry: ManifestEntry,
     changelog: bool,
-}
-
-/// What is wrong with a file: code, words, repair; a warning when `mild`.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) repair: &'static str,
-    pub(super) mild: bool,
 }
 
 impl Check<'_> {
@@ -87,15 +81,6 @@ impl Check<'_> {
         }
         Ok(())
     }
-
-    /// Takes a fault into the verdict.
-    pub(super) fn fault(&mut self, place: &str, fault: Fault) {
-        if fault.mild {
-            self.verdict.warning(fault.code, place, fault.message, fault.repair);
-        } else {
-            self.verdict.problem(fault.code, place, fault.message, fault.repair);
-        }
-    }
 }
 
 /// The entries of a manifest list as they are.
@@ -113,25 +98,6 @@ fn known_otherwise(entries: Result<Vec<ManifestEntry>>) -> Result<Vec<ManifestEn
         Err(e) if matches!(e.kind(), ErrorKind::MemoryLimitExceeded | ErrorKind::Cancelled) => Err(e),
         entries => Ok(entries.unwrap_or_default()),
     }
-}
-
-/// A fault for something that could not be read: what siltstone does not have is only said, a file or schema that is
-/// missing was found missing before.
-///
-/// # Errors
-/// Memory that could not be had, a check that was stopped: they say nothing about the table.
-pub(super) fn unread(code: &'static str, error: Error) -> Result<Option<Fault>> {
-    Ok(match error.kind() {
-        ErrorKind::MemoryLimitExceeded | ErrorKind::Cancelled => return Err(error),
-        ErrorKind::FileNotFound => None,
-        ErrorKind::UnsupportedFeature => Some(Fault {
-            code: "not-checked",
-            message: error.to_string(),
-            repair: "check the table with Java Paimon",
-            mild: true,
-        }),
-        _ => Some(Fault { code, message: error.to_string(), repair: RESTORE, mild: false }),
-    })
 }
 
 impl DataFile<'_> {
@@ -197,40 +163,5 @@ impl DataFile<'_> {
         }
         columns.check(&mut found);
         Ok(found.faults)
-    }
-}
-
-/// Faults of one file.
-pub(super) struct Found<'a> {
-    pub(super) file: &'a DataFileMeta,
-    faults: Vec<Fault>,
-}
-
-impl Found<'_> {
-    pub(super) fn add(&mut self, code: &'static str, message: String) {
-        let message = format!("{} {message}", self.file.file_name);
-        self.faults.push(Fault { code, message, repair: REWRITE, mild: false });
-    }
-
-    pub(super) fn warn(&mut self, code: &'static str, message: &str) {
-        let message = format!("{} {message}", self.file.file_name);
-        self.faults.push(Fault { code, message, repair: WIDER, mild: true });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_cannot_be_had_is_no_fault_of_a_file() {
-        let error = |kind| Error::new(kind, "a test");
-        let fault = |kind| unread("bad-data-file", error(kind)).unwrap().map(|fault| (fault.code, fault.mild));
-        for kind in [ErrorKind::MemoryLimitExceeded, ErrorKind::Cancelled] {
-            assert_eq!(unread("x", error(kind)).unwrap_err().kind(), kind);
-        }
-        assert_eq!(fault(ErrorKind::CorruptFile), Some(("bad-data-file", false)));
-        assert_eq!(fault(ErrorKind::UnsupportedFeature), Some(("not-checked", true)));
-        assert_eq!(fault(ErrorKind::FileNotFound), None);
     }
 }

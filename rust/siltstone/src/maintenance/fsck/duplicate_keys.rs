@@ -15,7 +15,7 @@ use arrow_row::{RowConverter, SortField};
 
 use super::{
     Check, RESTORE,
-    data::{Fault, unread},
+    fault::{Fault, unread},
 };
 use crate::{
     cancel,

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{
     Check,
-    data::{Fault, unread},
+    fault::{Fault, unread},
 };
 use crate::{
     cancel,

@@ -2,7 +2,7 @@
 
 use super::{
     Check,
-    data::{Fault, unread},
+    fault::{Fault, unread},
 };
 use crate::{
     error::Result,

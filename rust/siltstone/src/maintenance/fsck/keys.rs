@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_row::{OwnedRow, Rows};
 
-use super::data::Found;
+use super::fault::Found;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::KvLayout,

@@ -13,6 +13,7 @@ mod columns;
 mod data;
 mod duplicate_keys;
 mod dv_check;
+mod fault;
 mod file_indexes;
 mod files;
 mod hashes;

@@ -257,11 +257,11 @@ impl CompactManager {
         }
     }
 
-    /// Whether a file is gone that this writer did not make itself, or the table was altered.
+    /// Whether a file is gone that this writer did not make itself, or the table was altered, or old rows are to blame.
     fn gives_up(&self, error: &Error) -> bool {
         let made = self.compacted.compact_after.iter().map(|file| &file.file_name);
         let own = self.added.iter().chain(made).map(String::as_str);
-        error.kind() == ErrorKind::CommitConflict || error.misses_file_but(own)
+        error.kind() == ErrorKind::CommitConflict || error.is_about_stored_values() || error.misses_file_but(own)
     }
 
     /// Rows stay where the flushes have put them; what compactions made of them since the last commit is deleted.
