@@ -6,7 +6,10 @@ delete rows, partitions, versions, tags and consumers by its own.
 
 import os
 import time
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from siltstone import errors as e
 
@@ -120,9 +123,18 @@ def test_rows_that_expire_no_more_are_not_left_out_by_compactions(cat, make, qui
     assert sorted(row["k"] for row in cat.table(old.name).to_pylist()) == [1, 2, 9]
 
 
-def test_an_overwrite_that_is_to_leave_other_partitions_does_so_for_jobs_that_are_open(cat, make):
+@pytest.mark.parametrize("by", ["rows", "files"])
+def test_an_overwrite_that_is_to_leave_other_partitions_does_so_for_jobs_that_are_open(cat, make, tmp_path, by):
     old = make({"p": "INT", "k": "INT"}, partition_by=["p"], dynamic_partition_overwrite="false")
     old.append([{"p": 1, "k": 1}, {"p": 2, "k": 1}])
     altered(cat, old, dynamic_partition_overwrite="true")
-    old.overwrite([{"p": 1, "k": 2}])
-    assert sorted((row["p"], row["k"]) for row in cat.table(old.name).to_pylist()) == [(1, 2), (2, 1)]
+    data: Any = [{"p": 1, "k": 2}]
+    if by == "files":
+        for k in range(2):
+            pq.write_table(
+                pa.table({"p": pa.array([1], pa.int32()), "k": pa.array([k], pa.int32())}), tmp_path / f"{k}.parquet"
+            )
+        data = str(tmp_path / "*.parquet")
+    old.overwrite(data)
+    found = sorted((row["p"], row["k"]) for row in cat.table(old.name).to_pylist())
+    assert found == ([(1, 2), (2, 1)] if by == "rows" else [(1, 0), (1, 1), (2, 1)])

@@ -229,6 +229,22 @@ def test_the_watermark_of_the_end_of_input_is_not_taken_and_forgotten(make):
 
 
 @pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("function", ["first_value", "first_non_null_value"])
+def test_a_value_that_stays_the_first_one_is_not_made_null_by_a_delete(make, function, compacted):
+    """After a -D without values it stayed null, whatever was written."""
+    options = {"aggregation.remove-record-on-delete": "true", "fields.a.aggregate-function": function}
+    options = {key.replace(".", "__"): value for key, value in options.items()}
+    t = make({"k": "INT", "a": "INT"}, ["k"], bucket=1, merge_engine="aggregation", **options)
+    t.append([{"k": 1, "a": 5}])
+    t.delete("k = 1")
+    if compacted:
+        t.compact(full=True)
+    t.append([{"k": 1, "a": 3}])
+    # as Java has it: what comes after a -D begins with its values
+    assert rows(t) == [{"k": 1, "a": 3 if compacted else 5}]
+
+
+@pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("by", ["condition", "keys", "merge"])
 @pytest.mark.parametrize("producer", ["none", "lookup"])
 @pytest.mark.parametrize("engine", ["partial-update", "aggregation"])

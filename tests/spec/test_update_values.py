@@ -33,6 +33,10 @@ REFUSED = [
     ("TIMESTAMP_LTZ(3)", UTC, "'2024-01-01 00:00:00.0009'", e.SchemaMismatch),
     ("TIME(3)", dt.time(1), "'12:00:00.0009'", e.SchemaMismatch),
     ("DATE", TS.date(), "'2024-01-01 23:00:00'", e.SchemaMismatch),
+    ("DATE", TS.date(), "5", e.SchemaMismatch),
+    ("TIME(3)", dt.time(1), "5", e.SchemaMismatch),
+    ("TIMESTAMP(3)", TS, "5", e.SchemaMismatch),
+    ("TIMESTAMP_LTZ(3)", UTC, "5", e.SchemaMismatch),
     ("BIGINT", 2**53 + 1, "v * 1e0", e.SchemaMismatch),
     ("BIGINT", 2**53 + 1, "v + 0e0", e.SchemaMismatch),
     ("BIGINT", 2**53 + 1, "v / 1", e.SchemaMismatch),
@@ -256,16 +260,28 @@ def test_new_values_are_looked_at_as_those_of_a_write_are(make, key):
     assert u.to_pylist() == [{"k": "a", "v": "7", "w": 2}]
 
 
-def test_a_key_is_not_cut_when_it_comes_into_a_file_of_another_format(make):
-    """The compaction made one key of two, which the table then had twice."""
-    t = make({"k": "CHAR(5)", "v": "INT"}, ["k"], bucket=1)
+KEYS = {
+    "key": (["k"], {"bucket": 1}),
+    "key, thin files": (["k"], {"bucket": 1, "data_file__thin_mode": "true"}),
+    "key, buckets by need": (["k"], {}),
+    "bucket key": ([], {"bucket": 4, "bucket_key": "k", "write_only": "true"}),
+}
+
+
+@pytest.mark.parametrize(("key", "options"), KEYS.values(), ids=list(KEYS))
+def test_a_key_is_not_cut_when_it_comes_into_a_file_of_another_format(make, key, options):
+    """The compaction made one key of two, which the table then had twice; conditions on a bucket key missed rows."""
+    t = make({"k": "CHAR(5)", "v": "INT"}, key, **options)
     t.append([{"k": "a", "v": 1}])
-    t.append([{"k": "a  ", "v": 2}, {"k": "a", "v": 3}])
+    t.append([{"k": "a  ", "v": 2}, {"k": "b", "v": 3}])
+    t.append([{"k": "a  ", "v": 4}])
+    before = sorted(t.to_pylist(), key=str)
     t.alter().set_option("file.format", "orc").commit()
     t = st.open_table(t.location)
-    with pytest.raises(e.UnsupportedType, match="spaces at their end"):
-        t.compact(full=True)
-    assert sorted(t.to_pylist(), key=str) == [{"k": "a  ", "v": 2}, {"k": "a", "v": 3}]
+    for statement in (lambda: t.compact(full=True), lambda: t.update({"v": "9"}, "true"), lambda: t.rescale(8)):
+        with pytest.raises((e.UnsupportedType, e.InvalidArgument)):
+            statement()
+    assert sorted(st.open_table(t.location).to_pylist(), key=str) == before
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,6 @@ def overwritten(
     if len(files_of(data)) == 1:
         with operation("overwrite", table, unit="rows") as done, arrow_stream(data, table) as stream:
             return done(table.overwrite(stream, partition, dynamic))
-    if dynamic is None:
-        option = table.options.get("dynamic-partition-overwrite", "true")
-        dynamic = not partition and option.strip().lower() == "true"
     with operation("overwrite", table, unit="rows") as done, TableWrite(table, overwrite=True) as w:
         w.write(data)
         messages = w.prepare_commit()

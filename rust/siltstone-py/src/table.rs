@@ -328,11 +328,11 @@ impl PyTable {
         identifier: Option<i64>,
         watermark: Option<i64>,
         allow_empty: bool,
-        overwrite: Option<(PartitionSpec, bool)>,
+        overwrite: Option<(PartitionSpec, Option<bool>)>,
     ) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
         interruptible(py, || {
-            let target = overwrite.map(|(spec, dynamic)| table.overwrite_target(spec, Some(dynamic))).transpose()?;
+            let target = overwrite.map(|(spec, dynamic)| table.overwrite_target(spec, dynamic)).transpose()?;
             let messages =
                 if target.is_some() { table.messages(&messages)? } else { table.messages_to_add(&messages)? };
             let committable = Committable { identifier, watermark, messages, allow_empty, ..Committable::default() };

@@ -70,6 +70,10 @@ impl Literal {
                 let value = value.map_err(|(_, e)| misfit(ErrorKind::SchemaMismatch, json, wanted).caused_by(e))?;
                 return Ok(take(&value, &UInt32Array::from(vec![0; rows]), None)?);
             }
+            // as the days since 1970 a number would be one
+            Self::Number(text) if is_moment(&wanted.kind) => {
+                return Err(misfit(ErrorKind::SchemaMismatch, text, wanted));
+            }
             Self::Text(text) | Self::Number(text) => exact(text, wanted)?,
             Self::Moment(text) => match wanted.kind {
                 TypeKind::Date | TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => exact(text, wanted)?,
@@ -140,6 +144,11 @@ impl Literal {
 }
 
 /// As a write says it: [`ErrorKind::SchemaMismatch`], or [`ErrorKind::LengthExceeded`] for DECIMAL, texts and bytes.
+fn is_moment(kind: &TypeKind) -> bool {
+    use TypeKind::{Date, LocalZonedTimestamp, Time, Timestamp};
+    matches!(kind, Date | Time(_) | Timestamp(_) | LocalZonedTimestamp(_))
+}
+
 fn misfit(kind: ErrorKind, value: &str, wanted: &DataType) -> Error {
     Error::new(kind, format!("the value {} does not fit the type {wanted}", shorten(value)))
 }

@@ -4,6 +4,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_arr
 use arrow_schema::FieldRef;
 
 use crate::{
+    aggregate::FieldOptions,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{ChangelogProducer, CoreOptions, MergeEngine, parse_list, sequence_groups},
@@ -13,6 +14,8 @@ use crate::{
 const ENGINE: &str = "merge-engine";
 const ON_DELETE: &str = "partial-update.remove-record-on-delete";
 const AGGREGATION_ON_DELETE: &str = "aggregation.remove-record-on-delete";
+/// Functions whose value stays what it was before the -D, a null, too.
+const FIRST: [&str; 2] = ["first_value", "first_non_null_value"];
 const ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
 
 fn is_true(options: &CoreOptions, key: &str) -> bool {
@@ -68,8 +71,13 @@ fn emptied(ctx: &TableContext) -> Vec<String> {
     }
     let deciding = [&options.rowkind_field, &options.record_level_time_field].into_iter().flatten();
     let deciding: Vec<&String> = deciding.chain(&options.sequence_fields).chain(&schema.partition_keys).collect();
+    let keeps_first = |field: &DataField| {
+        let function = FieldOptions::of(&options.raw, &field.name).ok().and_then(|of| of.function);
+        function.is_some_and(|function| FIRST.contains(&function.as_str()))
+    };
     let is_free = |field: &&DataField| {
-        field.data_type.nullable && !schema.primary_keys.contains(&field.name) && !deciding.contains(&&field.name)
+        let is_needed = schema.primary_keys.contains(&field.name) || deciding.contains(&&field.name);
+        field.data_type.nullable && !is_needed && !keeps_first(field)
     };
     schema.fields.iter().filter(is_free).map(|field| field.name.clone()).collect()
 }
@@ -78,7 +86,8 @@ fn emptied(ctx: &TableContext) -> Vec<String> {
 ///
 /// ```text
 /// partial-update, aggregation   what comes after a -D begins with its values: they would come back with the next row of the
-///                               key, unless a compaction was faster. So it has none, but where it decides by them
+///                               key, unless a compaction was faster. So it has none, but where it decides by them, and where
+///                               a null would stay: in NOT NULL columns and under functions that keep what was first
 /// changelog-producer = input    has the -D as it is written: with all values
 /// ```
 pub(super) struct Removal<'a> {

@@ -19,10 +19,11 @@ use super::{
 use crate::{
     cancel, env,
     error::{Error, ErrorKind, Result},
-    format::{DataFileWriter, Encoding, WriteOptions, data_format},
+    format::{DataFileWriter, DataFormat, Encoding, WriteOptions, data_format},
     manifest::DataFileMeta,
     path::FileNames,
     row::{BinaryRow, RowKind, datum_from_array},
+    types::{DataField, TypeKind},
 };
 
 /// Java looks at the size of a file every so many rows.
@@ -34,7 +35,8 @@ pub struct RollingWriter {
     spec: FileWriteSpec,
     columns: Arc<FileColumns>,
     encoding: Arc<dyn Encoding>,
-    format: &'static str,
+    format: &'static dyn DataFormat,
+    keys: Vec<(usize, DataField)>,
     compression: String,
     names: FileNames,
     directory: String,
@@ -59,6 +61,15 @@ struct OpenFile {
     max_key: Vec<u8>,
     sequence: RangeInclusive<i64>,
     deletes: i64,
+}
+
+/// Columns of CHAR that tell in which bucket a row is, or which row it is: a format that does not keep the spaces at the end of a
+/// text would make another key of it.
+fn text_keys(ctx: &TableContext) -> Vec<(usize, DataField)> {
+    let (schema, bucket_keys) = (&ctx.schema, ctx.schema.bucket_keys());
+    let is_key = |name: &String| schema.primary_keys.contains(name) || bucket_keys.contains(name);
+    let texts = schema.fields.iter().cloned().enumerate();
+    texts.filter(|(_, field)| matches!(field.data_type.kind, TypeKind::Char(_)) && is_key(&field.name)).collect()
 }
 
 impl RollingWriter {
@@ -89,7 +100,8 @@ impl RollingWriter {
         Ok(Self {
             columns: Arc::new(columns),
             encoding,
-            format: format.name(),
+            format,
+            keys: text_keys(ctx),
             compression: compression.to_owned(),
             names: FileNames::new(&options.data_file_prefix, &options.changelog_file_prefix, suffix),
             directory: ctx.paths.bucket_dir(partition, bucket)?,
@@ -137,6 +149,11 @@ impl RollingWriter {
 
     fn write_part(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
+        for (at, field) in &self.keys {
+            let values = batch.columns().get(*at);
+            let storable = values.map_or(Ok(()), |values| self.format.check_values(&field.data_type, values));
+            storable.map_err(|e| e.with("column", &field.name))?;
+        }
         let columns = Arc::clone(&self.columns);
         let arranged = columns.arrange(batch)?;
         let (sequence, deletes) = if self.spec.key_value {
@@ -172,9 +189,9 @@ impl RollingWriter {
 
     fn create(&mut self, min_key: Vec<u8>, sequence: RangeInclusive<i64>) -> Result<OpenFile> {
         let name = if self.spec.changelog {
-            self.names.next_changelog_file(self.format, &self.compression)
+            self.names.next_changelog_file(self.format.name(), &self.compression)
         } else {
-            self.names.next_data_file(self.format, &self.compression)
+            self.names.next_data_file(self.format.name(), &self.compression)
         };
         let path = format!("{}/{name}", self.directory);
         let out = self.ctx.fs.create(&path)?;

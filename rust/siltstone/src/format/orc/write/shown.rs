@@ -8,7 +8,7 @@ use super::times::{stored, ticks};
 use crate::{
     cast::hide,
     error::{Error, ErrorKind, Result},
-    types::{DataField, DataType, TypeKind, special},
+    types::{DataType, TypeKind},
 };
 
 /// An error for the first of them, at any depth.
@@ -52,16 +52,11 @@ fn blanks() -> Error {
 }
 
 /// A column of CHAR as readers show it: what casts fill up with spaces is stored without them, so that bounds tell the truth.
-/// A key without them would be another key.
-pub(super) fn as_shown(field: &DataField, column: &ArrayRef) -> Result<ArrayRef> {
-    match (&field.data_type.kind, column.as_string_opt::<i32>()) {
+pub(super) fn as_shown(t: &DataType, column: &ArrayRef) -> ArrayRef {
+    match (&t.kind, column.as_string_opt::<i32>()) {
         (TypeKind::Char(_), Some(texts)) if has_blanks(texts) => {
-            if let Some(key) = field.name.strip_prefix(special::KEY_PREFIX) {
-                return Err(blanks().with("column", key));
-            }
-            let shown = texts.iter().map(|text| text.map(|text| text.trim_end_matches(' ')));
-            Ok(Arc::new(shown.collect::<StringArray>()))
+            Arc::new(texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect::<StringArray>())
         }
-        _ => Ok(Arc::clone(column)),
+        _ => Arc::clone(column),
     }
 }

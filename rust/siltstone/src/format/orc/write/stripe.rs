@@ -47,8 +47,8 @@ impl StripeWriter {
             let message = format!("a batch of {} columns for a file of {}", columns.len(), self.columns.len());
             return Err(Error::new(ErrorKind::Internal, message));
         }
-        let columns = self.fields.iter().zip(columns).map(|(field, column)| as_shown(field, column));
-        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+        let columns: Vec<ArrayRef> =
+            self.fields.iter().zip(columns).map(|(field, column)| as_shown(&field.data_type, column)).collect();
         for ((writer, column), field) in self.columns.iter_mut().zip(&columns).zip(&self.fields) {
             writer.write(column).map_err(|e| e.with("column", &field.name))?;
         }
