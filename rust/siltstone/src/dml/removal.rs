@@ -59,6 +59,7 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
     }
 }
 
+/// Columns of which a -D of a statement has no value ([`Removal`]).
 fn emptied(ctx: &TableContext) -> Vec<String> {
     let (options, schema) = (&ctx.options, &ctx.schema);
     let begins_with_it = match options.merge_engine {
