@@ -139,9 +139,9 @@ class Maintenance(Handle):
         """Expire snapshots and delete the files that nothing else needs.
 
         What tags, branches, consumers and long-lived changelogs need stays. Without arguments the table's options
-        decide (``snapshot.num-retained.*``, ``snapshot.time-retained``). A number without ``older_than`` sets
-        ``snapshot.time-retained`` aside; ``CALL sys.expire_snapshots`` takes what is not given from the options, as
-        Java does, and keeps more.
+        decide, as they are now (``snapshot.num-retained.*``, ``snapshot.time-retained``). A number without
+        ``older_than`` sets ``snapshot.time-retained`` aside; ``CALL sys.expire_snapshots`` takes what is not given from
+        the options, as Java does, and keeps more.
 
         Args:
             retain_max: At most this many stay. Alone: this many stay, whatever their age.
@@ -236,9 +236,9 @@ class Maintenance(Handle):
         Args:
             deep: Also read every data, changelog and index file once, and every version as a whole. Checked of files:
                 rows, delete rows, order and uniqueness of keys, bounds of keys, sequence numbers and columns, null
-                counts; of deletion vectors: checksum, cardinality, and that they belong to rows of live files; of
-                versions: that they can be read, the newest also under the newest schema, and that no primary key comes
-                twice.
+                counts, and that their indexes answer (``bad-file-index``); of deletion vectors: checksum, cardinality,
+                and that they belong to rows of live files; of versions: that they can be read, the newest also under
+                the newest schema, and that no primary key comes twice.
 
         Example:
             >>> example_table().maintenance.fsck().ok

@@ -187,8 +187,9 @@ class Table(Parts, Whole, Merging, Writing, Hinted):
         """Give data files the indexes that the options ask for now, as one COMPACT commit that writes no rows.
 
         Files of tables without such options lose their indexes. Columns that a file has with another type get none.
-        Of tables without a primary key, files whose rows deletion vectors delete stay as they are; ``notes`` counts
-        them.
+        Files stay as they are whose rows deletion vectors delete (tables without a primary key), that wait for a bucket
+        (postponed buckets), or whose order among those of other jobs tells which of equal rows is read (a compaction
+        gives these their indexes); ``notes`` counts them.
 
         Args:
             partition: Only these partitions, partial specs included.

@@ -23,7 +23,8 @@ const TRIES: usize = 5;
 impl Table {
     /// Gives all data files, or those of some partitions, the indexes that the options ask for now, as one COMPACT commit that
     /// writes no rows. Files of tables without such options lose theirs. Of tables without a primary key, files whose rows vectors
-    /// delete stay as they are: whoever replaces such a file must replace its vector. The report counts them.
+    /// delete stay as they are: whoever replaces such a file must replace its vector. So do files that wait for buckets, and files
+    /// of level 0 whose order tells which of equal rows stays. The report counts them.
     ///
     /// # Errors
     /// `CommitConflict` when others compact the same files again and again.
