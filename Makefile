@@ -12,10 +12,13 @@ SEED   ?= $(NOW)
 NOW    := $(shell date +%s)
 # changes of seeds for each decoder in `make fuzz`
 FUZZ_CASES ?= 100000
+# With what maturin says of Python, once it has: cargo alone would compile the binding's dependencies again, for nothing else.
+SAME_PYTHON = for config in "$(CURDIR)"/target/maturin/pyo3-config-*.txt; do \
+	test ! -e "$$config" || export PYO3_CONFIG_FILE="$$config"; done;
 # Clippy looks at our crates while they are compiled: by itself it would go through all dependencies once more.
 LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 # One compiled profile for every test run that decides; `quick` after every save, `release` for wheels and benchmark numbers.
-CARGO_TEST := $(LINTED) cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
+CARGO_TEST = $(SAME_PYTHON) $(LINTED) cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
 QUICK := --locked --profile quick --workspace --features siltstone-py/extension-module
 TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
               tests/oracle/jars.toml
@@ -74,7 +77,7 @@ quick:
 
 quick-rust: | machine
 	cargo fmt --all --check
-	$(LINTED) PROPTEST_CASES=8 RUST_MIN_STACK=16777216 cargo test $(QUICK) --lib
+	$(SAME_PYTHON) $(LINTED) PROPTEST_CASES=8 RUST_MIN_STACK=16777216 cargo test $(QUICK) --lib
 
 quick-python: $(VENV)/.tools
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
@@ -88,7 +91,7 @@ quick-python: $(VENV)/.tools
 
 # What some interleavings of the Rust tests leave, for Java to look at.
 TABLES := $(CURDIR)/target/interleavings
-KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) && SILTSTONE_INTERLEAVING_TABLES=$(TABLES)
+KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) || exit 1; export SILTSTONE_INTERLEAVING_TABLES=$(TABLES);
 
 test: test-rust test-python
 
@@ -104,11 +107,11 @@ stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
 		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py tests/spark/test_pipeline.py \
 		tests/interop/test_cross_partition_java.py
-	$(KEEPING) SILTSTONE_INTERLEAVING_TABLES_OF=64 $(CARGO_TEST) --test it interleavings -- --ignored --nocapture
+	$(KEEPING) export SILTSTONE_INTERLEAVING_TABLES_OF=64; $(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 	SILTSTONE_INTERLEAVING_TABLES=$(TABLES) $(BIN)/python -m pytest -s tests/property/test_interleavings_java.py
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture
 	@echo "SEED=$(SEED)"
-	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)
+	export PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED); $(CARGO_TEST)
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 --randomly-seed=$(SEED) tests/property tests/interop
 
 servers: $(VENV)/.tools
@@ -118,7 +121,7 @@ servers: $(VENV)/.tools
 # knows no memory limit; `make fuzz SEED=8 FUZZ_CASES=1000` tries the same again.
 fuzz:
 	@echo "SEED=$(SEED)"
-	PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST) --test it mutated_bytes -- --nocapture
+	export PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(SEED); $(CARGO_TEST) --test it mutated_bytes -- --nocapture
 
 check: lint types
 

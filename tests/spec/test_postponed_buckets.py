@@ -329,7 +329,9 @@ def test_rows_that_wait_get_indexes_with_their_buckets_and_keep_their_order(cat,
     t.alter().set_option("file-index.bitmap.columns", "a").commit()
     t = cat.table("db.w")
     t.upsert([{"k": 1, "a": 2}])
-    assert t.rewrite_file_index().notes == ["2 files wait for buckets, and get indexes with them"]
+    assert t.rewrite_file_index().notes == [
+        "2 files wait for buckets: the indexes that the options ask for come with those"
+    ]
     t.compact(full=True)
     assert t.to_pylist() == [{"k": 1, "a": 2}]
     assert {r["column_name"] for r in t.inspect("file_indexes").to_pylist()} == {"a"}

@@ -28,26 +28,31 @@ use crate::{
 };
 
 /// A conflict when a compaction lifts rows over equal ones of a live file (`base`, in the order of commits) that it does not
-/// take in and that stands before them. Where readers leave level 0 out they have seen neither.
+/// take in and that stands before them. Where readers leave level 0 out they have seen neither: then only files that keep their
+/// level, and would lose their place to those that came meanwhile, are looked at.
 pub(super) fn check_ties(ctx: &TableContext, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
-    if ctx.schema.primary_keys.is_empty() || skips_level_0(ctx) {
+    if ctx.schema.primary_keys.is_empty() {
         return Ok(());
     }
+    let seen = !skips_level_0(ctx);
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
     for (bucket, output) in output_levels(changes) {
         let of_bucket = || changes.files.iter().filter(|entry| is_of(entry, &bucket));
+        let back = of_bucket().filter(|entry| entry.kind == EntryKind::Add && entry.file.level <= 0);
+        let back: HashSet<&str> = back.map(|entry| entry.file.file_name.as_str()).collect();
+        if !seen && back.is_empty() {
+            continue;
+        }
         let taken = of_bucket().filter(|entry| entry.kind == EntryKind::Delete);
         let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
         let live = base.iter().enumerate().filter(|(_, entry)| is_of(entry, &bucket));
         let (taken, left): (Vec<_>, Vec<_>) =
             live.partition(|(_, entry)| taken.contains(entry.file.file_name.as_str()));
-        let back = of_bucket().filter(|entry| entry.kind == EntryKind::Add && entry.file.level <= 0);
-        let back: HashSet<&str> = back.map(|entry| entry.file.file_name.as_str()).collect();
         let moved = |(at, entry): &&(usize, &ManifestEntry), place: usize| {
             place > *at && back.contains(entry.file.file_name.as_str())
         };
         for (at, other) in left {
-            let lifts = other.file.level < output;
+            let lifts = seen && other.file.level < output;
             let passes = |taken: &&(usize, &ManifestEntry)| {
                 (lifts && (other.file.level > 0 || taken.0 > at)) || (other.file.level <= 0 && moved(taken, at))
             };

@@ -11,7 +11,7 @@ use std::{
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::Arc,
-    time::UNIX_EPOCH,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
@@ -32,6 +32,7 @@ use super::{
 };
 use crate::{
     cancel,
+    env::{Clock, SystemClock},
     error::{Error, Result},
 };
 
@@ -39,8 +40,8 @@ use crate::{
 const ASK_CHILDREN: usize = 4096;
 /// Bytes collected before the operating system is asked to write.
 const WRITE_BUFFER: usize = 256 * 1024;
-/// How often a directory is made again that others, who take empty ones away, have removed meanwhile.
-const TRIES: usize = 10;
+/// How long a directory is made again and again that others, who take empty ones away, remove meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Files of this machine (or mounted ones with `link`).
 #[derive(Debug, Default)]
@@ -58,15 +59,13 @@ impl LocalFileIo {
 
     /// Creates a directory with its parents and remembers which of them are new; again when one of them is removed meanwhile.
     fn ensure_dir(&self, directory: &Path) -> Result<()> {
-        for _ in 1..TRIES {
+        let started = SystemClock.elapsed();
+        loop {
             match self.make_dir(directory)? {
                 Made::AllThere => return Ok(()),
-                Made::ParentWent(_) => {}
+                Made::ParentWent(_) if has_patience(started) => cancel::check()?,
+                Made::ParentWent(error) => return Err(error),
             }
-        }
-        match self.make_dir(directory)? {
-            Made::AllThere => Ok(()),
-            Made::ParentWent(error) => Err(error),
         }
     }
 
@@ -110,18 +109,26 @@ impl LocalFileIo {
         }
     }
 
+    /// Opens something whose directories may be missing: they are made, again and again while others take them away.
+    fn below_parent<T, E>(
+        &self,
+        target: &Path,
+        open: impl Fn() -> std::result::Result<T, E>,
+        is_absent: impl Fn(&E) -> bool,
+    ) -> Result<std::result::Result<T, E>> {
+        let started = SystemClock.elapsed();
+        loop {
+            match open() {
+                Err(e) if is_absent(&e) && has_patience(started) => self.ensure_parent(target)?,
+                done => return Ok(done),
+            }
+        }
+    }
+
     fn create_new(&self, path: &str) -> Result<File> {
         let target = Path::new(path);
         let open = || OpenOptions::new().write(true).create_new(true).open(target);
-        let mut opened = open();
-        for _ in 0..TRIES {
-            if opened.as_ref().err().is_none_or(|e| e.kind() != io::ErrorKind::NotFound) {
-                break;
-            }
-            self.ensure_parent(target)?;
-            opened = open();
-        }
-        opened.map_err(|e| match e.kind() {
+        self.below_parent(target, open, |e| e.kind() == io::ErrorKind::NotFound)?.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => exists_already(path),
             _ => storage("create the file", target, e),
         })
@@ -134,6 +141,10 @@ impl LocalFileIo {
         self.write_new(&temporary, data, sync)?;
         Ok(temporary)
     }
+}
+
+fn has_patience(started: Duration) -> bool {
+    SystemClock.elapsed().saturating_sub(started) <= PATIENCE
 }
 
 impl FileIo for LocalFileIo {
@@ -307,14 +318,8 @@ impl FileIo for LocalFileIo {
                 if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
             })
         };
-        let taken = match take() {
-            Err(Refused::Open(e)) if e.kind() == io::ErrorKind::NotFound => {
-                self.ensure_parent(target)?;
-                take()
-            }
-            other => other,
-        };
-        match taken {
+        let is_absent = |e: &Refused| matches!(e, Refused::Open(e) if e.kind() == io::ErrorKind::NotFound);
+        match self.below_parent(target, take, is_absent)? {
             Ok(lock) => Ok(lock.map(|lock| Box::new(lock) as Box<dyn HeldLock>)),
             Err(Refused::Open(e)) => {
                 // something that is no file says so better than the operating system does
@@ -357,7 +362,11 @@ enum Made {
 fn made(result: io::Result<()>, level: &Path) -> Result<Made> {
     match result {
         Ok(()) => Ok(Made::AllThere),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Made::AllThere),
+        // a link that leads nowhere stays in the way
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => match fs::symlink_metadata(level) {
+            Ok(own) if own.is_symlink() && !is_dir(level)? => Err(storage("create the directory", level, e)),
+            _ => Ok(Made::AllThere),
+        },
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             Ok(Made::ParentWent(storage("create the directory", level, e)))
         }

@@ -240,6 +240,24 @@ fn a_file_is_made_though_its_empty_directories_are_removed_meanwhile() {
     });
 }
 
+/// Making directories again and again would go on for seconds.
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_no_directory_that_others_have_removed() {
+    let scratch = Scratch::new();
+    let (all, bucket) = (LocalFileIo::new(), format!("{}/t/bucket-0", scratch.0));
+    all.create_dir(&format!("{}/t", scratch.0)).expect("create");
+    std::os::unix::fs::symlink("nowhere", &bucket).expect("link");
+    for io in [all.within(&format!("{}/t", scratch.0)).expect("a handle of the table"), Arc::new(all)] {
+        for done in
+            [io.write_new(&format!("{bucket}/f"), b"x", false), io.try_lock(&format!("{bucket}/lock")).map(drop)]
+        {
+            let error = done.expect_err("no directory");
+            assert!(error.to_string().contains("cannot create the directory"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_handle_of_a_table_makes_no_directory_for_a_hint() {
     each_within(|own, all, table| {

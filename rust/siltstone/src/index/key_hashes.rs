@@ -138,7 +138,7 @@ mod tests {
         let mut model = HashMap::new();
         let mut hashes = KeyHashes::default();
         assert_eq!(hashes.get(7), None);
-        for i in 0..100_000_i32 {
+        for i in 0..20_000_i32 {
             // ends, neighbours and repeats
             let hash = match i % 4 {
                 0 => i,

@@ -374,7 +374,8 @@ mod tests {
         let buckets: BTreeSet<u16> = (0..100).map(|hash| index.assign(hash, rules(2, Some(3))).unwrap()).collect();
         assert_eq!(buckets, BTreeSet::from([0, 1, 2]));
         let mut index = PartitionIndex::default();
-        let last = (0..40_000).map(|hash| index.assign(hash, rules(1, None))).find_map(Result::err).unwrap();
+        let hashes = (0..40_000_i32).map(|at| at.wrapping_mul(-1_640_531_527));
+        let last = hashes.map(|hash| index.assign(hash, rules(1, None))).find_map(Result::err).unwrap();
         assert_eq!((last.kind(), index.buckets.len()), (ErrorKind::InvalidOption, 32_767));
     }
 

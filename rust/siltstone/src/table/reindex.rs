@@ -101,7 +101,7 @@ fn notes(messages: &[CommitMessage], unchanged: Unchanged) -> Vec<String> {
         (without.len(), "files lost the indexes they had: the options ask for none"),
         (unchanged.as_wanted, "files have the indexes that the options ask for already"),
         (unchanged.with_vector, "files whose rows deletion vectors delete keep the indexes they have: compact them"),
-        (unchanged.waiting, "files wait for buckets, and get indexes with them"),
+        (unchanged.waiting, "files wait for buckets: the indexes that the options ask for come with those"),
         (unchanged.in_order, "files of several jobs keep their order, and the indexes they have: compact them"),
     ];
     let notes: Vec<String> =

@@ -5,6 +5,7 @@
 mod cross_partition;
 mod dynamic;
 mod handed_out;
+mod indexes;
 mod late;
 mod merges;
 mod released;

@@ -35,8 +35,9 @@ pub(super) fn index_faults(ctx: &TableContext, entry: &ManifestEntry, fields: &[
     match asked(ctx, entry, fields) {
         Ok(()) => Ok(Vec::new()),
         Err(error) => {
-            let fault = unread(BROKEN, error)?.map(|fault| Fault { repair: REPAIR, ..fault });
-            Ok(fault.into_iter().collect())
+            let fault = unread(BROKEN, error)?;
+            let repaired = |fault: Fault| if fault.mild { fault } else { Fault { repair: REPAIR, ..fault } };
+            Ok(fault.map(repaired).into_iter().collect())
         }
     }
 }
