@@ -1,5 +1,5 @@
-# The one list of commands. Each target sets up what it needs: Python >= 3.11, Rust, Java 17 and make suffice;
-# `make setup` says which of them is missing.
+# The one list of commands. Each target sets up what it needs: Python >= 3.11, Rust >= 1.90, a C compiler, Java 17 or 21 and make
+# suffice; `make setup` says which of them is missing.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -70,7 +70,8 @@ dev: $(VENV)/.built
 demo: java dev
 	$(BIN)/siltstone demo
 
-# Compiled without optimization, and only what changed. Of each test with many cases one in twelve, without Java and Spark.
+# Compiled without optimization, and only what changed. Of the tests in Python a quarter, and of each with many
+# cases one in twelve, without Java and Spark.
 quick:
 	@$(MAKE) --no-print-directory -j 2 quick-rust $(VENV)/.tools
 	@$(MAKE) --no-print-directory quick-python
@@ -87,7 +88,7 @@ quick-python: $(VENV)/.tools
 	$(LINTED) $(BIN)/maturin develop --locked --profile quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
+	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 --share 4 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
 
 # What some interleavings of the Rust tests leave, for Java to look at.
 TABLES := $(CURDIR)/target/interleavings

@@ -26,6 +26,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_addoption(parser):
     parser.addoption("--slice", type=int, default=1, metavar="N", help="of a test with many cases run one in N")
+    parser.addoption("--share", type=int, default=1, metavar="N", help="of the tests of a file run one in N")
 
 
 #: For a JVM that lives minutes: its second compiler would take more time than it gains.
@@ -53,12 +54,14 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    step, seen = config.getoption("slice"), Counter()
-    kept, left = [], []
+    step, share = config.getoption("slice"), config.getoption("share")
+    cases, tests, kept, left = Counter(), {}, [], []
     for item in items:
         test = item.nodeid.partition("[")[0]
-        (left if seen[test] % step else kept).append(item)
-        seen[test] += 1
+        of_file = tests.setdefault(item.path, {})
+        place = of_file.setdefault(test, len(of_file))
+        (left if cases[test] % step or place % share else kept).append(item)
+        cases[test] += 1
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept

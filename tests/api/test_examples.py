@@ -165,7 +165,7 @@ def test_links_of_a_page_lead_somewhere(page):
 
 
 def test_the_readme_is_short():
-    assert len((PROJECT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert len((PROJECT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def kinds(text):

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -145,52 +144,56 @@ def test_a_process_that_is_killed_while_it_spills_leaves_no_spill_files(make, tm
     assert t.scan().to_arrow().num_rows == 1
 
 
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
-@contextlib.contextmanager
-def room_for(number):
-    """While so many files more can be open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = [os.dup(0) for _ in range(number + 1)]
-    for fd in taken:
-        os.close(fd)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 #: What needs more files at once than there is room for.
 SHORT_OF_FILES = [
     *((name, 0) for name in ("read", "compact", "upsert", "fsck", "expire")),
     *((name, 1) for name in ("read", "compact", "expire")),
 ]
 OPENS_FILES = {
-    "read": lambda t: t.scan().to_arrow(),
-    "compact": lambda t: t.compact(full=True),
-    "upsert": lambda t: t.upsert([{"id": 99}]),
-    "fsck": lambda t: t.maintenance.fsck(deep=True),
-    "expire": lambda t: t.maintenance.expire_snapshots(retain_max=1),
+    "read": "t.scan().to_arrow()",
+    "compact": "t.compact(full=True)",
+    "upsert": 't.upsert([{"id": 99}])',
+    "fsck": "t.maintenance.fsck(deep=True)",
+    "expire": "t.maintenance.expire_snapshots(retain_max=1)",
 }
+IN_A_PROCESS_WITH_FEW_FILES = """
+import os, resource, sys, siltstone as st
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+t, operation, room = st.open_table(sys.argv[1]), compile(sys.argv[2], "operation", "eval"), int(sys.argv[3])
+before = descriptors()
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+taken = [os.dup(0) for _ in range(room + 1)]
+for fd in taken:
+    os.close(fd)
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken), hard))
+try:
+    ended = f"nothing was wrong: {eval(operation)!r}"
+except st.errors.StorageError as error:
+    ended = str(error)
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(descriptors() - before, t.scan().count(), ended)
+eval(operation)
+"""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize(("operation", "room"), SHORT_OF_FILES)
 def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make, operation, room):
+    """In a process of its own: what other tests have left open may be closed meanwhile, and then there is room."""
     options = {"write_only": "true", "siltstone__sync": "false", "file__compression": "none"}
     t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, **options)
     for n in range(6):
         # above a mebibyte each: smaller files are read at once and closed
         t.upsert([{"id": 1, "v": "x" * 1_200_000}, {"id": n, "v": ""}])
-    before = descriptors()
-    with room_for(room), pytest.raises(e.StorageError, match="Too many open files"):
-        OPENS_FILES[operation](t)
-    assert descriptors() == before
-    assert t.scan().count() == 6
-    OPENS_FILES[operation](t)
+    call = [sys.executable, "-c", IN_A_PROCESS_WITH_FEW_FILES, t.location, OPENS_FILES[operation], str(room)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    open_still, rows, ended = done.stdout.split(maxsplit=2)
+    assert (open_still, rows) == ("0", "6")
+    assert "Too many open files" in ended
 
 
 ROWS = 100_000

@@ -1,6 +1,6 @@
 //! Apache Paimon tables in Rust: bytes, merge, compaction and commit, without a JVM.
 //!
-//! The order of the rooms is the architecture: a module uses only modules above it in this list, and those between two
+//! The order of the layers is the architecture: a module uses only modules above it in this list, and those between two
 //! blank lines do not see each other (`tests/it/layers.rs` reads the order from here, and compares it with ARCHITECTURE.md).
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,6 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, live_refs},
     snapshot::{NamedList, Snapshot},
-    stats::SimpleStats,
     threads::try_map,
 };
 
@@ -27,7 +26,7 @@ pub struct ManifestCache {
 impl ManifestCache {
     /// An empty cache for a table.
     pub fn new(ctx: &TableContext) -> Result<Self> {
-        let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+        let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?.without_statistics();
         Ok(Self { store, known: Mutex::default() })
     }
 
@@ -99,12 +98,9 @@ impl ManifestCache {
     }
 }
 
-/// An entry without what only readers need.
+/// An entry without the keys, either.
 fn slim(mut entry: ManifestEntry) -> ManifestEntry {
     let file = &mut entry.file;
-    file.key_stats = SimpleStats::empty();
-    file.value_stats = SimpleStats::empty();
-    file.value_stats_cols = None;
     file.min_key = Vec::new();
     file.max_key = Vec::new();
     entry

@@ -34,7 +34,7 @@ pub fn all_there(ctx: &TableContext, files: &[String]) -> Result<()> {
 /// (deletion vectors), statistics.
 fn files_of(ctx: &TableContext, target: &Snapshot) -> Result<Vec<String>> {
     let mut files = Vec::new();
-    for entry in live_entries(ctx, target, &EntryFilter::default())? {
+    for entry in live_entries(ctx, target, &EntryFilter::without_statistics())? {
         files.push(ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?);
         files.extend(ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?);
     }

@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
     }
 
     fn live(&mut self, latest: &Snapshot) -> Result<()> {
-        let filter = EntryFilter { partitions: Some(self.partitions.clone()), ..EntryFilter::default() };
+        let filter = EntryFilter { partitions: Some(self.partitions.clone()), ..EntryFilter::without_statistics() };
         for entry in live_entries(self.ctx, latest, &filter)? {
             self.found(entry.file.file_name);
         }

@@ -128,7 +128,7 @@ pub(super) fn check_number_is_newest(
     }
     if let Some(latest) = latest {
         let partitions = stale.keys().map(|partition| partition.to_vec()).collect::<HashSet<_>>();
-        let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
+        let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::without_statistics() };
         for live in live_entries(ctx, latest, &filter)? {
             if stale.get(live.partition.as_slice()).is_some_and(|entry| entry.total_buckets == live.total_buckets) {
                 stale.remove(live.partition.as_slice());

@@ -190,7 +190,7 @@ impl<'a> Check<'a> {
             .flat_map(|one| one.files.iter().map(|file| entry(&one.bucket, file.clone())))
             .collect();
         let (mut gone, mut staying) = (HashSet::new(), Vec::new());
-        for live in live_entries(self.ctx, latest, &EntryFilter::default())? {
+        for live in live_entries(self.ctx, latest, &EntryFilter::without_statistics())? {
             if gone.contains(&live.partition) {
                 continue;
             }

@@ -124,7 +124,7 @@ impl TableCommit {
                 .iter()
                 .any(|left| tells(left) && brought.contains(left))
         };
-        let live = live_entries(&self.ctx, latest, &EntryFilter::default())?;
+        let live = live_entries(&self.ctx, latest, &EntryFilter::without_statistics())?;
         Ok(live.iter().any(has).then(|| forgotten.unwrap_or(last)))
     }
 

@@ -186,7 +186,7 @@ impl<'a> Planner<'a> {
         let Some(latest) = latest else {
             return Ok(Vec::new());
         };
-        let filter = EntryFilter { partitions: Some(changes.partitions()), ..EntryFilter::default() };
+        let filter = EntryFilter { partitions: Some(changes.partitions()), ..EntryFilter::without_statistics() };
         live_entries(self.ctx, latest, &filter)
     }
 

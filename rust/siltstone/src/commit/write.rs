@@ -247,7 +247,7 @@ impl SnapshotWriter<'_> {
         match latest {
             None => Ok(0),
             Some(Snapshot { total_record_count: Some(total), .. }) => Ok(*total),
-            Some(latest) => Ok(rows(&live_entries(self.ctx, latest, &EntryFilter::default())?)),
+            Some(latest) => Ok(rows(&live_entries(self.ctx, latest, &EntryFilter::without_statistics())?)),
         }
     }
 

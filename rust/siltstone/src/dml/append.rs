@@ -27,7 +27,8 @@ use crate::{
 /// Finds the rows, and prepares messages that delete or update them. Nothing is committed. An error leaves no new file
 /// behind.
 pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modified> {
-    let request = ScanRequest { filter: Some(change.filter.clone().into()), ..ScanRequest::default() };
+    let filter = Some(change.filter.clone().into());
+    let request = ScanRequest { filter, statistics: true, ..ScanRequest::default() };
     let plan = plan(ctx, &request)?;
     let Some(snapshot) = plan.snapshot.clone() else {
         return Ok(Modified::default());

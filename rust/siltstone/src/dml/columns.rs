@@ -33,7 +33,8 @@ use crate::{
 /// file behind.
 pub fn modify_columns(ctx: &TableContext, change: &Modification) -> Result<Modified> {
     check_columns(ctx, &change.set)?;
-    let request = ScanRequest { filter: Some(change.filter.clone().into()), ..ScanRequest::default() };
+    let filter = Some(change.filter.clone().into());
+    let request = ScanRequest { filter, statistics: true, ..ScanRequest::default() };
     let plan = plan(ctx, &request)?;
     let Some(snapshot) = &plan.snapshot else { return Ok(Modified::default()) };
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;

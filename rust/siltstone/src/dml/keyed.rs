@@ -63,7 +63,7 @@ fn check_none_wait(ctx: &TableContext, condition: &Predicate, snapshot: Option<&
     let waiting = EntryFilter {
         bucket: Some(POSTPONE_BUCKET),
         partition_predicate: Some(condition.clone()),
-        ..EntryFilter::default()
+        ..EntryFilter::without_statistics()
     };
     let rows = crate::limits::sum(live_entries(ctx, snapshot, &waiting)?.iter().map(|entry| entry.file.row_count));
     if rows == 0 {

@@ -71,13 +71,27 @@ impl KeyHashes {
     /// The bucket of a hash, or the place where it goes as long as no other one is added.
     pub(super) fn slot(&mut self, hash: i32) -> Result<Slot> {
         if self.len >= self.buckets.len() / 4 * 3 {
-            self.resize(slots_for(self.len.saturating_add(self.len / 4)))?;
+            // not twice as many: there would be more than twelve bytes a hash
+            self.resize(slots_for(self.len.saturating_add(self.len / 20 * 9)))?;
         }
         let place = self.place(hash);
         Ok(match self.buckets[place] {
             FREE => Slot::Free(place),
             bucket => Slot::Taken(bucket),
         })
+    }
+
+    /// Reads the slots where searches for some hashes begin. Their memory is far apart: the processor waits for all of it at once
+    /// here, and for one after another in searches that depend on what they find.
+    pub(super) fn touch(&self, hashes: &[i32]) {
+        if self.buckets.is_empty() {
+            return;
+        }
+        let seen = hashes.iter().fold(0_i64, |seen, hash| {
+            let place = self.first_place(*hash);
+            seen.wrapping_add(i64::from(self.hashes[place])).wrapping_add(i64::from(self.buckets[place]))
+        });
+        std::hint::black_box(seen);
     }
 
     /// Adds a hash at its place.
@@ -94,8 +108,7 @@ impl KeyHashes {
     /// The slot that has the hash, or where it would go.
     fn place(&self, hash: i32) -> usize {
         let slots = self.buckets.len();
-        let share = u64::from(hash.cast_unsigned()).saturating_mul(u64::try_from(slots).unwrap_or(u64::MAX)) >> 32;
-        let mut place = usize::try_from(share).unwrap_or_default();
+        let mut place = self.first_place(hash);
         while self.buckets[place] != FREE && self.hashes[place] != hash {
             place += 1;
             if place == slots {
@@ -103,6 +116,12 @@ impl KeyHashes {
             }
         }
         place
+    }
+
+    /// Where the search for a hash begins.
+    fn first_place(&self, hash: i32) -> usize {
+        let slots = u64::try_from(self.buckets.len()).unwrap_or(u64::MAX);
+        usize::try_from(u64::from(hash.cast_unsigned()).saturating_mul(slots) >> 32).unwrap_or_default()
     }
 
     fn resize(&mut self, slots: usize) -> Result<()> {

@@ -28,6 +28,9 @@ use crate::{
     types::{DataField, TypeKind},
 };
 
+/// Hashes whose slots are read before the first of them is looked for.
+const AT_ONCE: usize = 64;
+
 /// How buckets are filled.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRules {
@@ -131,6 +134,20 @@ impl PartitionIndex {
         index.used = index.buckets.iter().copied().collect();
         index.open = counts.into();
         Ok(index)
+    }
+
+    /// The buckets of hashes, which are known from now on, behind those that are there.
+    ///
+    /// # Errors
+    /// As [`PartitionIndex::assign`].
+    pub fn assign_all(&mut self, hashes: &[i32], rules: BucketRules, buckets: &mut Vec<i32>) -> Result<()> {
+        for some in hashes.chunks(AT_ONCE) {
+            self.hashes.touch(some);
+            for hash in some {
+                buckets.push(i32::from(self.assign(*hash, rules)?));
+            }
+        }
+        Ok(())
     }
 
     /// The bucket of a hash, which is known from now on.

@@ -274,7 +274,7 @@ fn note_of_numbers(ctx: &TableContext, target: &Snapshot) -> Result<Option<Strin
     if now <= 0 || number(&*ctx.schemas.get(target.schema_id)?)? == now {
         return Ok(None);
     }
-    let live = live_entries(ctx, target, &EntryFilter::default())?;
+    let live = live_entries(ctx, target, &EntryFilter::without_statistics())?;
     let other = |entry: &&ManifestEntry| entry.total_buckets > 0 && entry.total_buckets != now;
     let partitions: HashSet<&[u8]> = live.iter().filter(other).map(|entry| entry.partition.as_slice()).collect();
     Ok((!partitions.is_empty()).then(|| {

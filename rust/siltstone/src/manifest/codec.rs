@@ -40,11 +40,19 @@ pub trait ManifestDecoder: Sync {
 
 /// Decodes straight from the blocks, by a plan made from the writer's schema.
 #[derive(Clone, Copy, Debug)]
-pub struct Compiled;
+pub struct Compiled {
+    /// Whether entries get the statistics of their columns: most of a manifest, which only conditions are compared with.
+    pub statistics: bool,
+}
+
+impl Compiled {
+    /// With all that a manifest says.
+    pub const WHOLE: Self = Self { statistics: true };
+}
 
 impl ManifestDecoder for Compiled {
     fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        decode::manifest(file, &Records::Manifest.as_avro(file, bytes)?, keep)
+        decode::manifest(file, &Records::Manifest.as_avro(file, bytes)?, keep, self.statistics)
     }
 
     fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
@@ -58,22 +66,22 @@ impl ManifestDecoder for Compiled {
 
 /// Entries of a manifest, in file order.
 pub fn decode_manifest(file: &str, bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
-    Compiled.manifest(file, bytes, &|_| true)
+    Compiled::WHOLE.manifest(file, bytes, &|_| true)
 }
 
 /// Entries whose head passes `keep`; the others are skipped undecoded.
 pub fn decode_manifest_where(file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-    Compiled.manifest(file, bytes, keep)
+    Compiled::WHOLE.manifest(file, bytes, keep)
 }
 
 /// Manifests of a manifest list, in file order.
 pub fn decode_manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
-    Compiled.manifest_list(file, bytes)
+    Compiled::WHOLE.manifest_list(file, bytes)
 }
 
 /// Entries of an index manifest, in file order.
 pub fn decode_index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
-    Compiled.index_manifest(file, bytes)
+    Compiled::WHOLE.index_manifest(file, bytes)
 }
 
 /// A manifest with these entries.

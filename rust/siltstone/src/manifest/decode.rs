@@ -137,18 +137,20 @@ fields! {
     SourceMeta "_SOURCE_META" optional,
 }
 
-/// Entries of a manifest whose head passes `keep`; blocks are decoded in parallel.
+/// Entries of a manifest whose head passes `keep`, with the statistics of their columns or as files without; blocks are decoded
+/// in parallel.
 pub(super) fn manifest(
     file: &str,
     avro: &AvroRecords<'_>,
     keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
+    statistics: bool,
 ) -> Result<Vec<ManifestEntry>> {
     let container = avro.open(file)?;
     let top = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, ENTRY)?;
     let meta = DecodePlan::new(file, &**nested(file, top.type_of(|s| *s == EntrySlot::File))?, FILE)?;
     let key_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::KeyStats))?;
     let value_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::ValueStats))?;
-    let plan = EntryPlan { top, meta, key_stats, value_stats };
+    let plan = EntryPlan { top, meta, key_stats, value_stats, statistics };
     let decode = |block: &Block<'_>| {
         let plain = container.plain(block)?;
         container.records(block, &plain, |at| {
@@ -228,6 +230,7 @@ struct EntryPlan {
     meta: DecodePlan<FileSlot>,
     key_stats: DecodePlan<StatsSlot>,
     value_stats: DecodePlan<StatsSlot>,
+    statistics: bool,
 }
 
 impl EntryPlan {
@@ -260,8 +263,16 @@ impl EntryPlan {
 
     fn read_file(&self, at: &mut Cursor<'_>) -> Result<DataFileMeta> {
         let mut f = blank_file();
+        if !self.statistics {
+            // as of files that were written without
+            (f.key_stats, f.value_stats, f.value_stats_cols) =
+                (SimpleStats::empty(), SimpleStats::empty(), Some(Vec::new()));
+        }
         self.meta.run(at, |slot, t, at| {
             match slot {
+                FileSlot::KeyStats | FileSlot::ValueStats | FileSlot::ValueStatsCols if !self.statistics => {
+                    t.skip(at)?;
+                }
                 FileSlot::FileName => f.file_name = file_name("_FILE_NAME", t, at)?,
                 FileSlot::FileSize => f.file_size = need(t.long(at)?, at)?,
                 FileSlot::RowCount => f.row_count = need(t.long(at)?, at)?,

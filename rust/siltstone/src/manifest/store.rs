@@ -36,6 +36,7 @@ pub struct ManifestStore {
     target_size: u64,
     sync: bool,
     partitions: KnownPartitions,
+    decoder: Compiled,
 }
 
 impl ManifestStore {
@@ -49,6 +50,7 @@ impl ManifestStore {
             target_size: options.manifest_target_file_size,
             sync: options.sync,
             partitions: KnownPartitions::default(),
+            decoder: Compiled::WHOLE,
         })
     }
 
@@ -56,6 +58,13 @@ impl ManifestStore {
     #[must_use]
     pub fn with_sync(mut self, sync: bool) -> Self {
         self.sync = sync;
+        self
+    }
+
+    /// Reads entries without the statistics of their columns; they are not to be written again.
+    #[must_use]
+    pub fn without_statistics(mut self) -> Self {
+        self.decoder.statistics = false;
         self
     }
 
@@ -91,7 +100,7 @@ impl ManifestStore {
                 false
             }
         };
-        let entries = Compiled.manifest(path, bytes, &checked)?;
+        let entries = self.decoder.manifest(path, bytes, &checked)?;
         fault.into_inner().map_or(Ok(entries), Err)
     }
 

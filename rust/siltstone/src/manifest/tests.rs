@@ -141,6 +141,14 @@ fn newer_layout() -> String {
     format!("{},{unions}]}}}}]}}", &MANIFEST[..cut])
 }
 
+/// As of a file that was written without statistics.
+fn without_statistics(mut entry: ManifestEntry) -> ManifestEntry {
+    entry.file.key_stats = SimpleStats::empty();
+    entry.file.value_stats = SimpleStats::empty();
+    entry.file.value_stats_cols = Some(Vec::new());
+    entry
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -149,6 +157,8 @@ proptest! {
         let file = encode_manifest(&entries, CODECS[codec]).expect("encoded");
         prop_assert_eq!(&decode_manifest("m", &file).expect("decoded"), &entries);
         prop_assert_eq!(&Reference.manifest("m", &file, &|_| true).expect("decoded"), &entries);
+        let bare = Compiled { statistics: false }.manifest("m", &file, &|_| true).expect("decoded");
+        prop_assert_eq!(bare, entries.into_iter().map(without_statistics).collect::<Vec<_>>());
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
         &all,
         &ScanRequest { filter: condition.cloned().map(Into::into), todays_schema: true, ..ScanRequest::default() },
     )?;
-    let filter = EntryFilter { partition_predicate: condition.cloned(), ..EntryFilter::default() };
+    let filter = EntryFilter { partition_predicate: condition.cloned(), ..EntryFilter::without_statistics() };
     let live = found.snapshot.as_ref().map(|snapshot| live_entries(ctx, snapshot, &filter)).transpose()?;
     let mut partitions: BTreeMap<Vec<u8>, Vec<ManifestEntry>> = BTreeMap::new();
     let (real, waiting): (Vec<_>, Vec<_>) = live.unwrap_or_default().into_iter().partition(|entry| entry.bucket >= 0);

@@ -39,6 +39,15 @@ pub struct EntryFilter {
     pub created_since: Option<i64>,
     /// Only buckets that rows satisfying this condition can be in.
     pub bucket_predicate: Option<Predicate>,
+    /// Nobody looks at the statistics of columns, or writes the entries again: they come as those of files without statistics.
+    pub no_statistics: bool,
+}
+
+impl EntryFilter {
+    /// All entries, without the statistics of their columns.
+    pub fn without_statistics() -> Self {
+        Self { no_statistics: true, ..Self::default() }
+    }
 }
 
 /// Every ADD entry of the snapshot that no DELETE cancels and that the filter wants, in manifest order.
@@ -50,10 +59,11 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
 /// deleted since then.
 pub(super) fn all_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let store = if filter.no_statistics { store.without_statistics() } else { store };
     let heads = HeadFilter::new(ctx, filter)?;
     let mut manifests = store.read_lists(snapshot).map_err(|e| e.in_table(&ctx.name))?;
     manifests.retain(|m| heads.wants_manifest(m));
-    ask_for_memory(ctx, &manifests)?;
+    ask_for_memory(ctx, &manifests, filter)?;
     store.read_all(&manifests, &|head| heads.wants(head))
 }
 
@@ -75,9 +85,11 @@ impl EntryFilter {
 }
 
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
-fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta]) -> Result<()> {
+fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], filter: &EntryFilter) -> Result<()> {
     /// An entry with its statistics, and the split it becomes.
     const ENTRY_BYTES: u64 = 2560;
+    /// The same without statistics.
+    const BARE_BYTES: u64 = 1280;
     /// The least that an entry takes in a manifest, compressed: what a list says is only believed so far.
     const LEAST_BYTES: u64 = 4;
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
@@ -86,7 +98,8 @@ fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta]) -> Result<
         said.min(number(m.file_size) / LEAST_BYTES)
     });
     let entries = entries.fold(0, u64::saturating_add);
-    let bytes = usize::try_from(entries.saturating_mul(ENTRY_BYTES)).unwrap_or(usize::MAX);
+    let each = if filter.no_statistics { BARE_BYTES } else { ENTRY_BYTES };
+    let bytes = usize::try_from(entries.saturating_mul(each)).unwrap_or(usize::MAX);
     limits::ask(bytes, format_args!("the plan of {entries} files")).map_err(|e| {
         e.with("table", &ctx.name).hint("read fewer partitions or buckets at once, or compact the table's small files")
     })

@@ -152,7 +152,7 @@ fn names_data(ctx: &TableContext, newest: &Snapshot, bucket: Option<&BucketId>, 
     let filter = EntryFilter {
         partitions: bucket.map(|bucket| std::iter::once(bucket.partition.clone()).collect()),
         bucket: bucket.map(|bucket| bucket.bucket),
-        ..EntryFilter::default()
+        ..EntryFilter::without_statistics()
     };
     let entries = live_entries(ctx, newest, &filter)?;
     Ok(entries.iter().any(|e| e.file.file_name == name || e.file.extra_files.iter().any(|extra| extra == name)))

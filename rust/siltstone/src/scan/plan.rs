@@ -63,6 +63,7 @@ fn splits_of(
     since: Option<i64>,
 ) -> Result<(Vec<Split>, usize)> {
     let mut wanted = prepared.entry_filter(ctx);
+    wanted.no_statistics = prepared.residual.is_always_true() && !request.statistics;
     let level_0 = if request.all_levels { Level0::Read } else { level_0(ctx, at)? };
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
@@ -133,6 +134,7 @@ pub fn partitions_at(ctx: &TableContext, request: &ScanRequest, at: &Resolved) -
     let mut wanted = Prepared::new(ctx, &request)?.entry_filter(ctx);
     wanted.min_level = level_0(ctx, snapshot)?.min_level(&request);
     wanted.created_since = at.files_since.or(request.created_since);
+    wanted.no_statistics = true;
     let mut entries = live_entries(ctx, snapshot, &wanted).map_err(|e| expired_meanwhile(ctx, snapshot, e))?;
     entries.retain(|entry| entry.bucket >= 0);
     Ok(entries.into_iter().map(|entry| entry.partition).collect())

@@ -57,6 +57,9 @@ pub struct ScanRequest {
     /// None of these partitions (serialized rows), which another branch has.
     #[serde(skip)]
     pub not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
+    /// Files come with the statistics of their columns also where no condition is compared with them: they go into a commit.
+    #[serde(skip)]
+    pub statistics: bool,
 }
 
 impl ScanRequest {

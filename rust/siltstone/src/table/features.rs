@@ -60,7 +60,7 @@ impl Table {
         let unwritten = writing_faults(&schema);
         all.extend(unwritten.iter().filter(|e| !unread.contains(&e.to_string())).map(|e| refusal(e, Support::Read)));
         let entries = match &snapshot {
-            Some(snapshot) => live_entries(&ctx, snapshot, &EntryFilter::default())?,
+            Some(snapshot) => live_entries(&ctx, snapshot, &EntryFilter::without_statistics())?,
             None => Vec::new(),
         };
         all.extend(of_options(&ctx));

@@ -234,7 +234,7 @@ impl Table {
     /// As Spark does for such a DELETE.
     fn drop_partitions(&self, condition: &Predicate) -> Result<CommitReport> {
         let ctx = self.context();
-        let there = EntryFilter { partition_predicate: Some(condition.clone()), ..EntryFilter::default() };
+        let there = EntryFilter { partition_predicate: Some(condition.clone()), ..EntryFilter::without_statistics() };
         let (rows, entries) = again_when_overtaken(ctx, || {
             let found = newest_rows(ctx, condition)?;
             let rows = count(&found, threads(None))?;

@@ -57,7 +57,8 @@ impl Table {
         let entries = again_when_overtaken(self.context(), || {
             let (ctx, snapshot) = time_travel(self.context(), &version)?;
             let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
-            live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
+            live_entries(&ctx, &snapshot, &EntryFilter::without_statistics())
+                .map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
         });
         let entries = self.found(entries, Vec::is_empty)?;
         entries.into_iter().map(|e| self.file_entry(e)).collect()

@@ -612,7 +612,7 @@ fn waiting_rows(ctx: &TableContext) -> Result<i64> {
         return Ok(0);
     }
     let files = at_newest(ctx, |newest| {
-        newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::default()))
+        newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::without_statistics()))
     })?;
     let skips_level0 = ctx.options.skips_level0();
     let waiting = files.iter().filter(|entry| entry.bucket < 0 || (skips_level0 && entry.file.level == 0));

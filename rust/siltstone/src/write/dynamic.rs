@@ -103,9 +103,7 @@ impl Assigner {
             known.touched = true;
             for part in hashes.get(rows.clone()).unwrap_or_default().chunks(STRETCH) {
                 cancel::check()?;
-                for hash in part {
-                    buckets.push(i32::from(known.index.assign(*hash, self.rules)?));
-                }
+                known.index.assign_all(part, self.rules, &mut buckets)?;
             }
         }
         Ok(buckets)

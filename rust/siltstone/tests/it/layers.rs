@@ -1,4 +1,4 @@
-//! The order of the rooms, and no circles.
+//! The order of the layers, and no circles.
 //!
 //! `src/lib.rs` has the order: a module uses only modules above it, and those of one group do not see each other.
 //! ARCHITECTURE.md draws the same order. A new edge that points upwards fails here, and the fix is either to move code or to

@@ -32,7 +32,7 @@ use crate::{
 /// `InvalidArgument` where several rows of the source would change one row of the table.
 pub fn merge_files(ctx: &TableContext, merge: &Merge, source: &Source) -> Result<(Modified, Merged)> {
     let rows = looked_for(merge, source);
-    let request = ScanRequest { filter: Some(rows.clone().into()), ..ScanRequest::default() };
+    let request = ScanRequest { filter: Some(rows.clone().into()), statistics: true, ..ScanRequest::default() };
     let plan = plan(ctx, &request)?;
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
     let mut work = Work {

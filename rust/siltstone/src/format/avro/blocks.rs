@@ -84,31 +84,39 @@ impl Records {
     /// Encodes some rows.
     fn new(fields: &[DataField], columns: &[Field], rows: Range<usize>) -> Result<Self> {
         cancel::check()?;
-        let (mut out, mut ends) = (Encoder::default(), Vec::with_capacity(rows.len()));
-        for row in rows {
-            for (field, column) in fields.iter().zip(columns) {
-                column.write(row, &mut out).map_err(|e| e.with("column", &field.name))?;
-            }
-            ends.push(out.out.len());
+        let named = |e: Error, field: &DataField| e.with("column", &field.name);
+        let mut ends = vec![0; rows.len()];
+        for (field, column) in fields.iter().zip(columns) {
+            column.add_lengths(rows.clone(), &mut ends).map_err(|e| named(e, field))?;
         }
-        Ok(Self { bytes: out.out, ends })
+        // from lengths to where each begins
+        let all = ends.iter_mut().fold(0, |start, place| start + std::mem::replace(place, start));
+        let mut bytes = vec![0; all];
+        for column in columns {
+            column.put_rows(rows.clone(), &mut bytes, &mut ends);
+        }
+        Ok(Self { bytes, ends })
     }
 }
 
-/// Encodes rows of columns, and packs the blocks of rows before them.
-pub(super) fn encode_and_pack(
+/// Encodes rows of columns, packs the blocks of rows before them, and beside both writes what was packed before that.
+pub(super) fn encode_pack_and_write(
     (fields, columns): (&[DataField], &[Field]),
     shares: &[Range<usize>],
     full: &[Block],
     compression: Compression,
+    write: impl FnOnce() -> Result<()> + Send,
 ) -> Result<(Vec<Records>, Vec<Vec<u8>>)> {
     let encode = cancel::carried(|rows: &Range<usize>| Records::new(fields, columns, rows.clone()));
     let pack = cancel::carried(|block: &Block| block.packed(compression));
     if shares.len() + full.len() < 2 {
+        write()?;
         return Ok((shares.iter().map(encode).collect::<Result<_>>()?, full.iter().map(pack).collect::<Result<_>>()?));
     }
-    let (encoded, packed): (Result<_>, Result<_>) =
-        in_pool(|| rayon::join(|| shares.par_iter().map(&encode).collect(), || full.par_iter().map(&pack).collect()));
+    let token = cancel::current();
+    let work = || rayon::join(|| shares.par_iter().map(&encode).collect(), || full.par_iter().map(&pack).collect());
+    let (written, (encoded, packed)): (_, (Result<_>, Result<_>)) = in_pool(|| rayon::join(|| token.run(write), work));
+    written?;
     Ok((encoded?, packed?))
 }
 

@@ -1,48 +1,102 @@
-//! Columns as the fields of records that are written.
+//! Columns as the fields of records that are written: first how long each value is, then each at its place.
 
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, StringArray,
-    cast::AsArray,
-    types::{Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type},
-};
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType as Arrow, TimeUnit};
 
 use super::{
     Encoder,
-    data_schema::{count_type, is_text},
+    value::{length_of_long, put_long},
+    values_out::values,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::digits::{has_digits, too_many_digits},
-    types::{DataField, DataType, TypeKind},
+    types::{DataField, DataType},
 };
 
-/// A column whose values are written one by one.
+/// What stands before a value of a column that may be null, and in the place of one that is: the branch of the union.
+const IS_NULL: u8 = 0;
+const IS_VALUE: u8 = 2;
+
+/// Values of a column that are not null.
+pub(super) trait Values: Send + Sync {
+    /// How many bytes the value takes.
+    fn length(&self, row: usize) -> Result<usize>;
+
+    /// Writes the value at the beginning of `out`; as many bytes as its length.
+    fn put(&self, row: usize, out: &mut [u8]) -> usize;
+
+    /// Adds the lengths of rows, each with `marker` bytes before it.
+    fn add_lengths(
+        &self,
+        nulls: Option<&NullBuffer>,
+        marker: usize,
+        rows: Range<usize>,
+        lengths: &mut [usize],
+    ) -> Result<()> {
+        for (row, length) in rows.zip(lengths) {
+            let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+            *length += marker + if is_null { 0 } else { self.length(row)? };
+        }
+        Ok(())
+    }
+
+    /// Writes rows where their places are, which come to be behind them.
+    fn put_rows(
+        &self,
+        nulls: Option<&NullBuffer>,
+        marked: bool,
+        rows: Range<usize>,
+        (out, places): (&mut [u8], &mut [usize]),
+    ) {
+        for (row, place) in rows.zip(places) {
+            let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+            if marked {
+                *place += put_bytes(&[if is_null { IS_NULL } else { IS_VALUE }], out.get_mut(*place..));
+            }
+            if !is_null {
+                *place += self.put(row, out.get_mut(*place..).unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// Values of an array.
+struct Plain<A, L, P> {
+    array: A,
+    length: L,
+    put: P,
+}
+
+impl<A, L, P> Values for Plain<A, L, P>
+where
+    A: Send + Sync,
+    L: Fn(&A, usize) -> Result<usize> + Send + Sync,
+    P: Fn(&A, usize, &mut [u8]) -> usize + Send + Sync,
+{
+    fn length(&self, row: usize) -> Result<usize> {
+        (self.length)(&self.array, row)
+    }
+
+    fn put(&self, row: usize, out: &mut [u8]) -> usize {
+        (self.put)(&self.array, row, out)
+    }
+}
+
+pub(super) fn plain<A: Send + Sync + 'static>(
+    array: A,
+    length: impl Fn(&A, usize) -> Result<usize> + Send + Sync + 'static,
+    put: impl Fn(&A, usize, &mut [u8]) -> usize + Send + Sync + 'static,
+) -> Box<dyn Values> {
+    Box::new(Plain { array, length, put })
+}
+
+/// A column.
 pub(super) struct Field {
     nullable: bool,
     nulls: Option<NullBuffer>,
-    values: Values,
-}
-
-enum Values {
-    Boolean(BooleanArray),
-    Ints8(arrow_array::Int8Array),
-    Ints16(arrow_array::Int16Array),
-    Ints32(arrow_array::Int32Array),
-    /// Each is written as so many.
-    Longs(arrow_array::Int64Array, i64),
-    Floats(arrow_array::Float32Array),
-    Doubles(arrow_array::Float64Array),
-    Texts(StringArray),
-    Bytes(BinaryArray),
-    /// With the digits of their column.
-    Decimals(arrow_array::Decimal128Array, u8),
-    Row(Vec<Field>),
-    List(OffsetBuffer<i32>, Box<Field>),
-    /// With text keys.
-    TextMap(OffsetBuffer<i32>, StringArray, Box<Field>),
-    Map(OffsetBuffer<i32>, Box<Field>, Box<Field>),
+    values: Box<dyn Values>,
 }
 
 /// Columns as records.
@@ -55,7 +109,10 @@ impl RecordFields {
 
     /// Writes the record of a row.
     pub(in crate::format) fn write(&self, row: usize, out: &mut Encoder) -> Result<()> {
-        self.0.iter().try_for_each(|field| field.write(row, out))
+        let start = out.out.len();
+        out.out.resize(start + self.length(row)?, 0);
+        self.put(row, out.out.get_mut(start..).unwrap_or_default());
+        Ok(())
     }
 }
 
@@ -72,190 +129,130 @@ pub(super) fn fields_of(fields: &[DataField], columns: &[ArrayRef]) -> Result<Ve
 }
 
 impl Field {
-    fn new(data_type: &DataType, array: &ArrayRef) -> Result<Self> {
-        let nulls = array.nulls().cloned();
+    pub(super) fn new(data_type: &DataType, array: &ArrayRef) -> Result<Self> {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         Ok(Self { nullable: data_type.nullable, nulls, values: values(&data_type.kind, array)? })
     }
 
-    /// Writes the value of a row.
-    pub(super) fn write(&self, row: usize, out: &mut Encoder) -> Result<()> {
-        let null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        match (self.nullable, null) {
-            (false, true) => return Err(Error::new(ErrorKind::NullInKey, "a NOT NULL column has a null value")),
-            (true, true) => {
-                out.long(0);
-                return Ok(());
-            }
-            (true, false) => out.long(1),
-            (false, false) => {}
+    /// Adds the lengths of the values of rows.
+    pub(super) fn add_lengths(&self, rows: Range<usize>, lengths: &mut [usize]) -> Result<()> {
+        if !self.nullable && self.nulls.as_ref().is_some_and(|nulls| rows.clone().any(|row| nulls.is_null(row))) {
+            return Err(null_value());
         }
-        self.write_value(row, out)
+        self.values.add_lengths(self.nulls.as_ref(), usize::from(self.nullable), rows, lengths)
     }
 
-    fn write_value(&self, row: usize, out: &mut Encoder) -> Result<()> {
-        match &self.values {
-            Values::Boolean(values) => out.out.push(u8::from(values.value(row))),
-            Values::Ints8(values) => out.int(i32::from(values.value(row))),
-            Values::Ints16(values) => out.int(i32::from(values.value(row))),
-            Values::Ints32(values) => out.int(values.value(row)),
-            Values::Longs(values, 1) => out.long(values.value(row)),
-            Values::Longs(values, each) => out.long(values.value(row).checked_mul(*each).ok_or_else(too_far)?),
-            Values::Floats(values) => out.out.extend_from_slice(&values.value(row).to_le_bytes()),
-            Values::Doubles(values) => out.out.extend_from_slice(&values.value(row).to_le_bytes()),
-            Values::Texts(values) => out.string(values.value(row)),
-            Values::Bytes(values) => out.bytes(values.value(row)),
-            Values::Decimals(values, precision) => {
-                let value = values.value(row);
-                if !has_digits(value, *precision) {
-                    return Err(too_many_digits(
-                        value,
-                        format_args!("DECIMAL({precision}, {})", values.scale()),
-                        "Avro",
-                    ));
-                }
-                out.bytes(shortest(&value.to_be_bytes()));
-            }
-            Values::Row(fields) => return fields.iter().try_for_each(|field| field.write(row, out)),
-            Values::List(offsets, element) => {
-                return items(offsets, row, out, |item, out| element.write(item, out));
-            }
-            Values::TextMap(offsets, keys, values) => {
-                return items(offsets, row, out, |item, out| {
-                    out.string(keys.value(item));
-                    values.write(item, out)
-                });
-            }
-            Values::Map(offsets, keys, values) => {
-                return items(offsets, row, out, |item, out| {
-                    keys.write(item, out)?;
-                    values.write(item, out)
-                });
-            }
-        }
-        Ok(())
+    /// Writes the values of rows where their places are, which come to be behind them.
+    pub(super) fn put_rows(&self, rows: Range<usize>, out: &mut [u8], places: &mut [usize]) {
+        self.values.put_rows(self.nulls.as_ref(), self.nullable, rows, (out, places));
     }
 }
 
-/// The items of a list as one block.
-fn items(
-    offsets: &OffsetBuffer<i32>,
-    row: usize,
-    out: &mut Encoder,
-    mut write: impl FnMut(usize, &mut Encoder) -> Result<()>,
-) -> Result<()> {
-    let at = |row: usize| offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default();
-    let (start, end) = (at(row), at(row + 1));
-    if end > start {
-        out.length(end - start);
-        (start..end).try_for_each(|item| write(item, out))?;
+/// One value after another, in records, lists and maps.
+impl Values for Field {
+    fn length(&self, row: usize) -> Result<usize> {
+        let marker = usize::from(self.nullable);
+        match self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            true if self.nullable => Ok(marker),
+            true => Err(null_value()),
+            false => Ok(marker + self.values.length(row)?),
+        }
     }
-    out.long(0);
-    Ok(())
-}
 
-fn values(kind: &TypeKind, array: &ArrayRef) -> Result<Values> {
-    let wrong = || Error::new(ErrorKind::Internal, format!("values of {} for a column of {kind}", array.data_type()));
-    let found = match kind {
-        TypeKind::Boolean => array.as_boolean_opt().cloned().map(Values::Boolean),
-        TypeKind::TinyInt => array.as_primitive_opt::<Int8Type>().cloned().map(Values::Ints8),
-        TypeKind::SmallInt => array.as_primitive_opt::<Int16Type>().cloned().map(Values::Ints16),
-        TypeKind::Int | TypeKind::Date | TypeKind::Time(_) => ints(array).map(Values::Ints32),
-        TypeKind::BigInt => array.as_primitive_opt::<Int64Type>().cloned().map(|values| Values::Longs(values, 1)),
-        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => times(array),
-        TypeKind::Float => array.as_primitive_opt::<Float32Type>().cloned().map(Values::Floats),
-        TypeKind::Double => array.as_primitive_opt::<Float64Type>().cloned().map(Values::Doubles),
-        TypeKind::Char(_) | TypeKind::VarChar(_) => array.as_string_opt::<i32>().cloned().map(Values::Texts),
-        TypeKind::Binary(_) | TypeKind::VarBinary(_) => array.as_binary_opt::<i32>().cloned().map(Values::Bytes),
-        TypeKind::Decimal { precision, .. } => {
-            let decimals = array.as_primitive_opt::<Decimal128Type>().cloned();
-            decimals.map(|values| Values::Decimals(values, *precision))
-        }
-        TypeKind::Row(fields) => {
-            let row = array.as_struct_opt().ok_or_else(wrong)?;
-            Some(Values::Row(fields_of(fields, row.columns())?))
-        }
-        TypeKind::Array(element) => {
-            let list = array.as_list_opt::<i32>().ok_or_else(wrong)?;
-            Some(Values::List(list.offsets().clone(), Box::new(Field::new(element, list.values())?)))
-        }
-        TypeKind::Map(key, value) => Some(map(array, key, value)?),
-        TypeKind::Multiset(element) => Some(map(array, element, &count_type())?),
-        TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => None,
-    };
-    found.ok_or_else(wrong)
-}
-
-fn map(array: &ArrayRef, key: &DataType, value: &DataType) -> Result<Values> {
-    let map = array.as_map_opt().ok_or_else(|| Error::new(ErrorKind::Internal, "a map that is none"))?;
-    let value = Box::new(Field::new(value, map.values())?);
-    Ok(match map.keys().as_string_opt::<i32>().filter(|_| is_text(key)) {
-        Some(keys) => Values::TextMap(map.offsets().clone(), keys.clone(), value),
-        None => Values::Map(map.offsets().clone(), Box::new(Field::new(key, map.keys())?), value),
-    })
-}
-
-/// Numbers of 32 bits, days, and milliseconds of a day.
-fn ints(array: &ArrayRef) -> Option<arrow_array::Int32Array> {
-    match array.data_type() {
-        Arrow::Int32 => array.as_primitive_opt::<Int32Type>().cloned(),
-        Arrow::Date32 => Some(array.as_primitive_opt::<arrow_array::types::Date32Type>()?.reinterpret_cast()),
-        Arrow::Time32(TimeUnit::Millisecond) => {
-            Some(array.as_primitive_opt::<arrow_array::types::Time32MillisecondType>()?.reinterpret_cast())
-        }
-        _ => None,
+    fn put(&self, row: usize, out: &mut [u8]) -> usize {
+        let mut end = [0];
+        self.put_rows(row..row + 1, out, &mut end);
+        let [end] = end;
+        end
     }
 }
 
-/// Whole seconds are written as milliseconds.
-fn times(array: &ArrayRef) -> Option<Values> {
-    use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampSecondType};
-    let (values, each) = match array.data_type() {
-        Arrow::Timestamp(TimeUnit::Second, _) => {
-            (array.as_primitive_opt::<TimestampSecondType>()?.reinterpret_cast(), 1000)
-        }
-        Arrow::Timestamp(TimeUnit::Millisecond, _) => {
-            (array.as_primitive_opt::<TimestampMillisecondType>()?.reinterpret_cast(), 1)
-        }
-        Arrow::Timestamp(TimeUnit::Microsecond, _) => {
-            (array.as_primitive_opt::<TimestampMicrosecondType>()?.reinterpret_cast(), 1)
-        }
-        _ => return None,
-    };
-    Some(Values::Longs(values, each))
+impl Values for RecordFields {
+    fn length(&self, row: usize) -> Result<usize> {
+        self.0.iter().map(|field| field.length(row)).sum()
+    }
+
+    fn put(&self, row: usize, out: &mut [u8]) -> usize {
+        put_each(self.0.iter(), out, |field, out| field.put(row, out))
+    }
 }
 
-/// Two's complement in as few bytes as hold the sign.
-fn shortest(wide: &[u8; 16]) -> &[u8] {
-    let fill = if wide.first().is_some_and(|first| first & 0x80 != 0) { 0xFF } else { 0 };
-    let needed = |at: usize| {
-        let sign = |byte: &u8| (byte & 0x80 != 0) == (fill == 0xFF);
-        wide.get(at) != Some(&fill) || !wide.get(at + 1).is_some_and(sign)
-    };
-    let start = (0..15).find(|at| needed(*at)).unwrap_or(15);
-    wide.get(start..).unwrap_or(wide)
+/// Values that have items: lists, whose items are in `item`, and maps, whose keys are in `key`.
+pub(super) struct Items {
+    pub(super) offsets: OffsetBuffer<i32>,
+    pub(super) key: Option<Box<dyn Values>>,
+    pub(super) item: Field,
+}
+
+impl Items {
+    fn of(&self, row: usize) -> Range<usize> {
+        let at = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok());
+        at(row).unwrap_or_default()..at(row + 1).unwrap_or_default()
+    }
+}
+
+/// One block with all items, and one with none, which is the end.
+impl Values for Items {
+    fn length(&self, row: usize) -> Result<usize> {
+        let items = self.of(row);
+        let mut length = 1;
+        if !items.is_empty() {
+            length += length_of_count(items.len());
+            for item in items {
+                length += self.key.as_ref().map_or(Ok(0), |key| key.length(item))? + self.item.length(item)?;
+            }
+        }
+        Ok(length)
+    }
+
+    fn put(&self, row: usize, out: &mut [u8]) -> usize {
+        let items = self.of(row);
+        let mut end = 0;
+        if !items.is_empty() {
+            end += put_count(items.len(), out);
+            end += put_each(items, out.get_mut(end..).unwrap_or_default(), |item, out| {
+                let key = self.key.as_ref().map_or(0, |key| key.put(item, out));
+                key + self.item.put(item, out.get_mut(key..).unwrap_or_default())
+            });
+        }
+        end + put_count(0, out.get_mut(end..).unwrap_or_default())
+    }
+}
+
+/// Writes one behind the other.
+fn put_each<T>(all: impl IntoIterator<Item = T>, out: &mut [u8], mut put: impl FnMut(T, &mut [u8]) -> usize) -> usize {
+    all.into_iter().fold(0, |end, one| end + put(one, out.get_mut(end..).unwrap_or_default()))
+}
+
+pub(super) fn put_bytes(bytes: &[u8], out: Option<&mut [u8]>) -> usize {
+    if let Some(place) = out.and_then(|out| out.get_mut(..bytes.len())) {
+        place.copy_from_slice(bytes);
+    }
+    bytes.len()
+}
+
+fn count(items: usize) -> i64 {
+    i64::try_from(items).unwrap_or(i64::MAX)
+}
+
+fn length_of_count(items: usize) -> usize {
+    length_of_long(count(items))
+}
+
+fn put_count(items: usize, out: &mut [u8]) -> usize {
+    put_long(count(items), out)
+}
+
+pub(super) fn length_of_text(bytes: &[u8]) -> usize {
+    length_of_count(bytes.len()) + bytes.len()
+}
+
+pub(super) fn put_text(bytes: &[u8], out: &mut [u8]) -> usize {
+    let start = put_count(bytes.len(), out);
+    start + put_bytes(bytes, out.get_mut(start..))
 }
 
 #[cold]
-fn too_far() -> Error {
-    Error::new(ErrorKind::UnsupportedType, "a time is out of the range that Avro files can have")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unscaled_numbers_have_java_s_bytes() {
-        for (value, bytes) in [
-            (0_i128, &[0][..]),
-            (127, &[127]),
-            (128, &[0, 128]),
-            (-1, &[255]),
-            (-128, &[128]),
-            (-129, &[255, 127]),
-            (i128::MIN, &[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-        ] {
-            assert_eq!(shortest(&value.to_be_bytes()), bytes, "{value}");
-        }
-    }
+fn null_value() -> Error {
+    Error::new(ErrorKind::NullInKey, "a NOT NULL column has a null value")
 }

@@ -17,6 +17,7 @@ mod parsed;
 mod plan;
 mod schema;
 mod value;
+mod values_out;
 mod writer;
 
 pub use codec::Compression;

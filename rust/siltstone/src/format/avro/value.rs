@@ -146,19 +146,44 @@ pub struct Encoder {
     pub out: Vec<u8>,
 }
 
+/// Bytes of a number at most.
+const LONGEST: usize = 10;
+
+/// Numbers near zero, negative ones, too, are short.
+fn zig_zag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// Bytes that an int or long takes.
+#[inline]
+pub(super) fn length_of_long(value: i64) -> usize {
+    let bits = 64 - (zig_zag(value) | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
+/// Writes an int or long at the beginning of `out`, which has room for it; returns how many bytes it takes.
+#[inline]
+pub(super) fn put_long(value: i64, out: &mut [u8]) -> usize {
+    let mut rest = zig_zag(value);
+    for (at, byte) in out.iter_mut().enumerate() {
+        let [low, ..] = rest.to_le_bytes();
+        rest >>= 7;
+        if rest == 0 {
+            *byte = low;
+            return at + 1;
+        }
+        *byte = low | 0x80;
+    }
+    0
+}
+
 impl Encoder {
     /// int or long
     #[inline]
     pub fn long(&mut self, value: i64) {
-        let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
-        loop {
-            let [low, ..] = rest.to_le_bytes();
-            rest >>= 7;
-            if rest == 0 {
-                return self.out.push(low & 0x7f);
-            }
-            self.out.push(low | 0x80);
-        }
+        let mut bytes = [0; LONGEST];
+        let length = put_long(value, &mut bytes);
+        self.out.extend_from_slice(bytes.get(..length).unwrap_or_default());
     }
 
     /// int
@@ -221,6 +246,18 @@ mod tests {
         encoder.length(count);
         encoder.out.extend(vec![0; count + 1]);
         encoder.out
+    }
+
+    #[test]
+    fn a_number_takes_as_many_bytes_as_are_said() {
+        let bounds =
+            (0..64).map(|bits| 1_i64.wrapping_shl(bits)).flat_map(|at| [at.wrapping_sub(1), at, at.wrapping_neg()]);
+        for value in bounds.chain([0, -1, i64::MAX, i64::MIN]) {
+            let mut out = [0xaa; LONGEST + 1];
+            let length = put_long(value, &mut out);
+            assert_eq!((length, out[length]), (length_of_long(value), 0xaa), "{value}");
+            assert_eq!(Cursor::new("m", 0, &out[..length]).long().unwrap(), value);
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! One Avro data file being written.
 
-use std::{io::Write, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
 use super::{
     Compression,
-    blocks::{Block, SHARES, encode_and_pack, shares},
+    blocks::{Block, SHARES, encode_pack_and_write, shares},
     columns_out::fields_of,
     container::{SYNC_LEN, file_header},
     data_schema::record_schema,
@@ -39,7 +39,8 @@ impl Encoding for AvroEncoding {
             rows: 0,
             collected: self.bounds.then(|| Collected::new(fields)),
         };
-        writer.put(&file_header(&record_schema(fields)?, self.compression, &sync))?;
+        let header = file_header(&record_schema(fields)?, self.compression, &sync);
+        put(&mut *writer.out, &header).map_err(|e| in_file(e, path))?;
         Ok(Box::new(writer))
     }
 }
@@ -58,35 +59,41 @@ struct AvroFileWriter {
 }
 
 impl AvroFileWriter {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|e| not_written(&self.path, e))
-    }
-
-    fn put_blocks(&mut self, packed: &[Vec<u8>]) -> Result<()> {
-        let sync = self.sync;
-        packed.iter().try_for_each(|block| self.put(block).and_then(|()| self.put(&sync)))
-    }
-
     fn write_rows(&mut self, batch: &RecordBatch) -> Result<()> {
-        let (fields, path, compression) = (Arc::clone(&self.fields), self.path.clone(), self.compression);
-        let named = |e: Error| e.with("file", &path);
-        let columns = fields_of(&fields, batch.columns()).map_err(named)?;
-        let (shares, mut full) = (shares(batch), Vec::new());
-        // nothing is encoded beside the last blocks: after each batch the file has all that are full
-        for some in shares.chunks(SHARES).chain([&[][..]]) {
-            let (encoded, packed) = encode_and_pack((&fields, &columns), some, &full, compression).map_err(named)?;
-            self.put_blocks(&packed)?;
+        let Self { path, out, fields, compression, sync, open, .. } = self;
+        let named = |e: Error| in_file(e, path);
+        let columns = fields_of(fields, batch.columns()).map_err(named)?;
+        let (shares, mut full, mut packed) = (shares(batch), Vec::new(), Vec::new());
+        // nothing is encoded or packed beside the last blocks: after each batch the file has all that are full
+        for some in shares.chunks(SHARES).chain([&[][..]; 2]) {
+            let write = || put_blocks(&mut **out, sync, &packed);
+            let done = encode_pack_and_write((fields, &columns), some, &full, *compression, write);
+            let (encoded, then) = done.map_err(named)?;
+            packed = then;
             full.clear();
-            encoded.iter().try_for_each(|records| self.open.add(records, &mut full)).map_err(named)?;
+            encoded.iter().try_for_each(|records| open.add(records, &mut full)).map_err(named)?;
         }
         Ok(())
     }
 }
 
-fn not_written(path: &str, e: std::io::Error) -> Error {
-    e.downcast::<Error>().unwrap_or_else(|other| {
-        Error::new(ErrorKind::Storage, "cannot write the data file").with("file", path).caused_by(other)
-    })
+/// Writes blocks, each with the marker behind it.
+fn put_blocks(out: &mut dyn OutputFile, sync: &[u8; SYNC_LEN], packed: &[Vec<u8>]) -> Result<()> {
+    packed.iter().try_for_each(|block| put(out, block).and_then(|()| put(out, sync)))
+}
+
+fn put(out: &mut dyn OutputFile, bytes: &[u8]) -> Result<()> {
+    out.write_all(bytes).map_err(not_written)
+}
+
+/// Names the file, unless the storage has.
+fn in_file(error: Error, path: &str) -> Error {
+    if error.context_value("file").is_some() { error } else { error.with("file", path) }
+}
+
+fn not_written(e: std::io::Error) -> Error {
+    e.downcast::<Error>()
+        .unwrap_or_else(|other| Error::new(ErrorKind::Storage, "cannot write the data file").caused_by(other))
 }
 
 impl DataFileWriter for AvroFileWriter {
@@ -110,8 +117,9 @@ impl DataFileWriter for AvroFileWriter {
 
     fn finish(mut self: Box<Self>, sync: bool) -> Result<WrittenFile> {
         if !self.open.is_empty() {
-            let packed = self.open.packed(self.compression).map_err(|e| e.with("file", &self.path))?;
-            self.put_blocks(&[packed])?;
+            let packed = self.open.packed(self.compression);
+            let put = packed.and_then(|packed| put_blocks(&mut *self.out, &self.sync, &[packed]));
+            put.map_err(|e| in_file(e, &self.path))?;
         }
         let Self { out, rows, collected, fields, .. } = *self;
         let bounds = collected.map_or_else(|| vec![None; fields.len()], Collected::finish);

@@ -73,7 +73,7 @@ struct Partition {
 pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, dry_run: bool) -> Result<Report> {
     let ages = Ages::of(expiry, now)?;
     let (live, writes) = at_newest(ctx, |newest| match newest {
-        Some(newest) => live_entries_with_last_writes(ctx, newest, &EntryFilter::default()),
+        Some(newest) => live_entries_with_last_writes(ctx, newest, &EntryFilter::without_statistics()),
         None => Ok((Vec::new(), LastWrites::default())),
     })?;
     let mut partitions: BTreeMap<Vec<u8>, Partition> = BTreeMap::new();

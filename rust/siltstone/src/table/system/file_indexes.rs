@@ -39,7 +39,7 @@ pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
     let (ctx, snapshot) = table.travelled()?;
     let Some(snapshot) = snapshot else { return Ok(()) };
     let types = types(table);
-    for entry in live_entries(&ctx, &snapshot, &EntryFilter::default())? {
+    for entry in live_entries(&ctx, &snapshot, &EntryFilter::without_statistics())? {
         cancel::check()?;
         if rows.is_full() {
             break;

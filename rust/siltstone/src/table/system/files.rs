@@ -22,6 +22,9 @@ use crate::{
     types::{DataField, DataType, TypeKind},
 };
 
+/// Columns that tell the statistics of the table's columns.
+const STATISTICS: [&str; 3] = ["null_value_counts", "min_value_stats", "max_value_stats"];
+
 fn key_columns() -> Vec<(&'static str, DataType)> {
     vec![
         ("partition", maybe(text())),
@@ -61,11 +64,12 @@ pub(super) fn range_columns() -> Vec<DataField> {
 }
 
 pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
-    Files::of(table)?.map_or(Ok(()), |files| files.put(rows, Files::put_row))
+    let statistics = rows.wants(&STATISTICS);
+    Files::of(table, statistics)?.map_or(Ok(()), |files| files.put(rows, Files::put_row))
 }
 
 pub(super) fn range_rows(table: &Table, rows: &mut Rows) -> Result<()> {
-    Files::of(table)?.map_or(Ok(()), |files| files.put(rows, Files::put_range_row))
+    Files::of(table, false)?.map_or(Ok(()), |files| files.put(rows, Files::put_range_row))
 }
 
 struct Files {
@@ -79,10 +83,11 @@ struct Files {
 }
 
 impl Files {
-    fn of(table: &Table) -> Result<Option<Self>> {
+    fn of(table: &Table, statistics: bool) -> Result<Option<Self>> {
         let (ctx, snapshot) = table.travelled()?;
         let Some(snapshot) = snapshot else { return Ok(None) };
-        let entries = live_entries(&ctx, &snapshot, &EntryFilter::default())?;
+        let wanted = EntryFilter { no_statistics: !statistics, ..EntryFilter::default() };
+        let entries = live_entries(&ctx, &snapshot, &wanted)?;
         let mut schemas = HashMap::new();
         for entry in &entries {
             if let Entry::Vacant(new) = schemas.entry(entry.file.schema_id) {
@@ -130,8 +135,7 @@ impl Files {
 
     fn put_row(&self, rows: &mut Rows, entry: &ManifestEntry) -> Result<()> {
         let file = &entry.file;
-        let wanted = rows.wants(&["null_value_counts", "min_value_stats", "max_value_stats"]);
-        let stats = if wanted { self.stats(entry)? } else { HashMap::new() };
+        let stats = if rows.wants(&STATISTICS) { self.stats(entry)? } else { HashMap::new() };
         let of = |field: &DataField| stats.get(&field.id);
         let bound = |field: &DataField, pick: fn(&ColumnStats) -> &Datum| {
             of(field).map_or_else(|| "null".to_owned(), |(s, kind)| object_text(pick(s), kind))

@@ -133,7 +133,7 @@ pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, 
 fn sums_at(at: &Resolved, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
     let (ctx, Some(snapshot)) = (&at.ctx, &at.snapshot) else { return Ok(found) };
-    let live = live_entries_with_last_writes(ctx, snapshot, &EntryFilter::default());
+    let live = live_entries_with_last_writes(ctx, snapshot, &EntryFilter::without_statistics());
     let (entries, writes) = live.map_err(|e| expired_meanwhile(ctx, snapshot, e))?;
     for entry in entries {
         let (rows, bytes) = (entry.file.row_count, entry.file.file_size);
