@@ -144,7 +144,7 @@ def test_a_process_that_is_killed_while_it_spills_leaves_no_spill_files(make, tm
     assert t.scan().to_arrow().num_rows == 1
 
 
-#: What needs more files at once than there is room for.
+#: What needs a file and has room for none, and what may need two and has room for one.
 SHORT_OF_FILES = [
     *((name, 0) for name in ("read", "compact", "upsert", "fsck", "expire")),
     *((name, 1) for name in ("read", "compact", "expire")),
@@ -193,7 +193,8 @@ def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make, operati
     assert done.returncode == 0, done.stderr[-2000:]
     open_still, rows, ended = done.stdout.split(maxsplit=2)
     assert (open_still, rows) == ("0", "6")
-    assert "Too many open files" in ended
+    # with room for one a call gets through when no second file is opened before the first is read and closed
+    assert "Too many open files" in ended or (room and "nothing was wrong" in ended)
 
 
 ROWS = 100_000
