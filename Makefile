@@ -71,7 +71,7 @@ demo: java dev
 	$(BIN)/siltstone demo
 
 # Compiled without optimization, and only what changed. Of the tests in Python a quarter, and of each with many
-# cases one in twelve, without Java and Spark.
+# cases one in twelve, without Java and Spark, and without bounds on time and memory, which want an optimized build.
 quick:
 	@$(MAKE) --no-print-directory -j 2 quick-rust $(VENV)/.tools
 	@$(MAKE) --no-print-directory quick-python
@@ -88,7 +88,8 @@ quick-python: $(VENV)/.tools
 	$(LINTED) $(BIN)/maturin develop --locked --profile quick
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 --share 4 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
+	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 --share 4 --ignore-glob "*/test_bounded*.py" \
+		-m "not java and not spark" tests/api tests/cli tests/golden tests/spec
 
 # What some interleavings of the Rust tests leave, for Java to look at.
 TABLES := $(CURDIR)/target/interleavings

@@ -207,3 +207,13 @@ def test_links_of_the_site_lead_to_pages():
 def test_every_page_is_in_the_navigation_of_the_site():
     listed = set(re.findall(r"([\w-]+\.md)", (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")))
     assert {page.name for page in PROJECT.glob("docs/*.md")} <= listed
+
+
+def test_the_page_of_aggregation_names_all_functions(cat):
+    options = {"merge-engine": "aggregation", "fields.b.aggregate-function": "?"}
+    with pytest.raises(st.errors.InvalidOption) as refused:
+        cat.create_table("db.t", {"a": "INT", "b": "INT"}, primary_key=["a"], options=options)
+    names = refused.value.hint.removeprefix("use one of: ").split(", ")
+    page = (PROJECT / "docs/engine-aggregation.md").read_text(encoding="utf-8")
+    listed = page[page.index("The functions are") : page.index("Columns without a function")]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(names)
