@@ -1,12 +1,16 @@
 //! Rows, part one: each data and changelog file is read once, under the schema that it was written with, and compared
 //! with what its manifest entry says.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use rayon::prelude::*;
 
 use super::{
     Check, RESTORE,
+    buckets::{BucketRule, Buckets},
     columns::Columns,
     fault::{Fault, Found, unread},
     file_indexes::index_faults,
@@ -29,6 +33,7 @@ struct DataFile<'a> {
     place: String,
     entry: ManifestEntry,
     changelog: bool,
+    rule: Option<Arc<BucketRule>>,
 }
 
 impl Check<'_> {
@@ -40,10 +45,13 @@ impl Check<'_> {
     ) -> Result<()> {
         let mut known: HashSet<(String, Vec<u8>, i32)> = HashSet::new();
         let mut files: Vec<DataFile<'_>> = Vec::new();
-        let mut add = |ctx, place: &str, entries: Vec<ManifestEntry>, changelog| {
+        let mut rules: HashMap<&str, Option<Arc<BucketRule>>> = HashMap::new();
+        let mut add = |ctx: &'_ TableContext, place: &str, entries: Vec<ManifestEntry>, changelog| {
+            let rule = rules.entry(&ctx.branch).or_insert_with(|| BucketRule::of(ctx).map(Arc::new));
             for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::Add) {
                 if known.insert((entry.file.file_name.clone(), entry.partition.clone(), entry.bucket)) {
-                    files.push(DataFile { ctx, place: place.to_owned(), entry, changelog });
+                    let rule = rule.clone();
+                    files.push(DataFile { ctx, place: place.to_owned(), entry, changelog, rule });
                 }
             }
         };
@@ -144,6 +152,7 @@ impl DataFile<'_> {
             Some(keys) => Some(keys?),
             None => None,
         };
+        let mut buckets = Buckets::new(self.rule.as_deref(), &self.entry, &fields);
         let mut rows: i64 = 0;
         for batch in open.read(ctx, &spec)? {
             let batch = batch?;
@@ -151,6 +160,7 @@ impl DataFile<'_> {
                 keys.add(&batch, rows)?;
             }
             columns.add(&batch, rows)?;
+            buckets.iter_mut().try_for_each(|buckets| buckets.add(&batch))?;
             rows = rows.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
         }
         let mut found = Found { file, faults: Vec::new() };
@@ -162,6 +172,7 @@ impl DataFile<'_> {
             keys.check(&mut found, self.entry.bucket >= 0, self.changelog)?;
         }
         columns.check(&mut found);
+        buckets.iter().for_each(|buckets| buckets.check(&mut found));
         Ok(found.faults)
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: the rules of format chapters 1.5, 3, 4 and 8, and semantics e.3.
 
+mod buckets;
 mod columns;
 mod data;
 mod duplicate_keys;
