@@ -195,6 +195,17 @@ def test_the_keys_of_a_partition_are_loaded_when_its_first_row_comes(make):
     clean(t)
 
 
+def test_a_version_that_has_lost_its_index_manifest_is_not_written_to(make):
+    """It looked like a table without keys: the upsert made each key twice."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2)
+    t.upsert([{"id": i, "v": i} for i in range(6)])
+    snapshot = pathlib.Path(t.location, "snapshot", "snapshot-1")
+    snapshot.write_text(json.dumps({**json.loads(snapshot.read_text()), "indexManifest": None}))
+    with pytest.raises(e.CorruptFile, match="index"):
+        st.open_table(t.location).upsert([{"id": i, "v": 9} for i in range(5, -1, -1)])
+    assert st.open_table(t.location).scan().count() == 6
+
+
 def test_fsck_names_keys_that_are_not_where_the_index_says(make):
     t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2)
     t.upsert([{"id": i, "v": i} for i in range(4)])

@@ -40,7 +40,7 @@ def test_each_bucket_function_is_asked_of_all_versions(make, function):
     t.compact(full=True)
     t.tags.create("a")
     assert codes(t) == set()
-    set_option(t, "bucket-function.type", "hive" if function == "mod" else "mod")
+    set_option(t, "bucket-function.type", "mod" if function == "default" else "default")
     assert codes(t) == {"row-in-wrong-bucket"}
 
 

@@ -294,3 +294,18 @@ def test_commands_of_the_advice_are_safe_in_a_shell():
     }
     for (name, branch), command in names.items():
         assert _command(SimpleNamespace(name=name, branch=branch), "compact", option="--full") == command
+
+
+@pytest.mark.parametrize(
+    ("options", "waiting"),
+    [({"bucket": "-2"}, 5), ({"deletion-vectors.enabled": "true", "write-only": "true"}, 5), ({"bucket": "1"}, 0)],
+    ids=["postponed", "vectors", "fixed"],
+)
+def test_rows_that_nobody_sees_yet_are_told(make, options, waiting):
+    """A report said `rows: 5` of a table that no reader found a row in."""
+    t = make(KEYED, ["id"], **options)
+    t.upsert([{"id": i, "item": "x"} for i in range(5)])
+    assert (t.scan().count(), t.report().totals.waiting_rows) == (5 - waiting, waiting)
+    assert ("not shown by batch reads" in str(t.report())) == bool(waiting)
+    t.compact()
+    assert (t.scan().count(), t.report().totals.waiting_rows) == (5, 0)

@@ -94,6 +94,45 @@ def test_no_row_is_left_out_because_of_keys_that_were_aborted(make, partition):
     clean(t)
 
 
+@pytest.mark.parametrize("hands_out", [True, False], ids=["prepared", "committed"])
+def test_rows_that_were_left_out_are_nowhere_when_what_was_handed_out_is_aborted(make, hands_out):
+    """No message told of them: the commit had nothing to do, and said nothing."""
+    t = moving(make, merge_engine="first-row")
+    with t.writer() as w:
+        w.write([row(1, 1)])
+        first = w.prepare_commit()
+        w.write([row(1, 2, "b")])
+        t.abort(first)
+        with pytest.raises(e.CommitConflict, match="left out"):
+            _ = w.prepare_commit() if hands_out else w.commit()
+        w.discard()
+        w.write([row(1, 2, "b")])
+        w.commit()
+    assert values(t) == {1: 2}
+    clean(t)
+
+
+@pytest.mark.parametrize("engine", ["first-row", "partial-update", "deduplicate"])
+def test_keys_whose_rows_could_not_be_taken_have_no_place(make, engine):
+    """With `keep()` the writer went on from places that no row was in: the next row of the key was left out, or moved."""
+    t = moving(make, merge_engine=engine)
+    t.upsert([row(10, 1, "b")])
+    manifests = pathlib.Path(t.location, "manifest")
+    with t.writer() as w:
+        w.write([row(5, 0)])
+        hidden = manifests.rename(manifests.with_name("hidden"))
+        with pytest.raises(e.SiltstoneError):
+            w.write([row(1, 1, "b")])
+        hidden.rename(manifests)
+        with pytest.raises(e.InvalidArgument, match="cannot go on"):
+            w.keep()
+        w.discard()
+        w.write([row(1, 2, "c")])
+        w.commit()
+    assert values(t) == {10: 1, 1: 2}
+    clean(t)
+
+
 def given(t, rows, overwrite=False):
     """Messages of a job that gives keys buckets of its own: `rows` has them, by key."""
     plan = t.shared_writes.plan(2, overwrite=overwrite)

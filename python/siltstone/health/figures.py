@@ -18,6 +18,7 @@ class Totals(Looks):
         bytes: Their size.
         retractions: Of the rows, those that take something back (``-U``, ``-D``).
         deleted_rows: Of the rows, those that deletion vectors delete.
+        waiting_rows: Of the rows, those that no batch read shows before a compaction.
         buckets: Buckets that have files.
         partitions: Partitions that have files; 0 for a table without partition columns.
     """
@@ -27,6 +28,7 @@ class Totals(Looks):
     bytes: int = 0
     retractions: int = 0
     deleted_rows: int = 0
+    waiting_rows: int = 0
     buckets: int = 0
     partitions: int = 0
 

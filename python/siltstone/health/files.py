@@ -110,9 +110,13 @@ def sizes_of(files: pa.Table, *, keyed: bool) -> list[SizeClass]:
     return [SizeClass(2**p, kinds.get(False, 0), kinds.get(True, 0)) for p, kinds in sorted(found.items())]
 
 
-def totals_of(files: pa.Table, deleted: pa.Table, buckets: int, partitions: int) -> Totals:
+def totals_of(files: pa.Table, deleted: pa.Table, buckets: int, partitions: int, *, skips_level_0: bool) -> Totals:
     """Sums over all files."""
     import pyarrow.compute as pc
+
+    waits = pc.less(files["bucket"], 0)
+    if skips_level_0:
+        waits = pc.or_(waits, pc.equal(files["level"], 0))
 
     def total(column: pa.ChunkedArray) -> int:
         return pc.sum(column).as_py() or 0
@@ -123,6 +127,7 @@ def totals_of(files: pa.Table, deleted: pa.Table, buckets: int, partitions: int)
         bytes=total(files["file_size_in_bytes"]),
         retractions=total(files["deleteRowCount"]),
         deleted_rows=total(deleted["deleted_sum"]),
+        waiting_rows=total(files.filter(waits)["record_count"]),
         buckets=buckets,
         partitions=partitions,
     )

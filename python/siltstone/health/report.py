@@ -125,6 +125,10 @@ class HealthReport(Looks):
     def _facts(self) -> Facts:
         version = "none" if self.snapshot is None else f"snapshot {self.snapshot}"
         notes = [("note", self.skipped_note())] if self.skipped_versions else []
+        if waiting := self.totals.waiting_rows:
+            notes.append(
+                ("note", f"{waiting:,} rows are not shown by batch reads before a compaction: run t.compact()")
+            )
         return [("version", version), *self.totals._facts(), *notes]  # noqa: SLF001  # a class of this package
 
     def _grids(self) -> Iterable[Grid]:
@@ -175,6 +179,7 @@ def report_of(table: Table, *, orphans: bool) -> HealthReport:
     now = dt.datetime.now().astimezone()
     partition_count, classes, partitions = file_figures.partitions_of(table, version, now.replace(tzinfo=None))
     versions = versions_of(table, version, newest)
+    skips = table._core.skips_level_0  # noqa: SLF001  # of this package
     return HealthReport(
         name=table.name,
         location=table.location,
@@ -182,7 +187,7 @@ def report_of(table: Table, *, orphans: bool) -> HealthReport:
         time=now.astimezone(dt.UTC),
         snapshot=version,
         primary_key=table.primary_key,
-        totals=file_figures.totals_of(newest, deleted, bucket_count, partition_count),
+        totals=file_figures.totals_of(newest, deleted, bucket_count, partition_count, skips_level_0=skips),
         levels=levels,
         buckets=buckets,
         sizes=file_figures.sizes_of(newest, keyed=keyed),

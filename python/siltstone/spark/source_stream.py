@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, InputPartition
 
 from siltstone._leftovers import delete_leftovers
-from siltstone.errors import InvalidArgument, SnapshotNotFound, UnsupportedFeature
+from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.spark.parallelism import packed
 from siltstone.spark.session import open_named
 from siltstone.spark.source_reader import Reader, TokenPartition, scan_of
 from siltstone.spark.source_writer import Messages, write_batches
+from siltstone.spark.stream_offsets import Offset, Offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +40,8 @@ except ImportError:
 class _StreamReader(DataSourceStreamReader):
     """Rows of a table as a stream.
 
-    An offset is ``{"snapshot": 7, "full": 0}``: everything up to the snapshot was read; with ``full`` nothing was, and
-    the first batch has all rows of the version that it ends with. Later batches have what the snapshots brought: the
-    changelog where the table has one, else the rows that were appended.
+    The first batch has all rows of the version that it ends with, or what :class:`Offsets` says was not read yet. Later
+    batches have what the snapshots brought: the changelog where the table has one, else the rows that were appended.
     """
 
     def __init__(
@@ -68,24 +68,27 @@ class _StreamReader(DataSourceStreamReader):
         self.where = where
         self.start = start
         self.most_rows = most_rows
-        self.consumer = consumer
+        self.offsets = Offsets(table, consumer)
         self.last: int | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  # Spark's name
+    def initialOffset(self) -> Offset:  # noqa: N802  # Spark's name
         """Where a new query begins."""
+        latest = self._latest()
+        return self.offsets.resumed() or self.offsets.begun(self._begins(latest), latest)
+
+    def _begins(self, latest: int) -> Offset:
+        """Where a query without a consumer begins."""
         mode = self.start.get("scan.mode", "default")
-        if consumer := next((c for c in self._rows_of.consumers.list() if c.id == self.consumer), None):
-            return {"snapshot": consumer.next_snapshot - 1, "full": 0}
         chosen = {key: value for key, value in self.start.items() if key != "scan.mode"}
         if len(chosen) > 1:
             raise InvalidArgument(f"a stream begins in one place, not in {' and '.join(chosen)}")
         if not chosen and mode in ("default", _FULL):
             return {"snapshot": 0, "full": 1}
         if not chosen and mode == _LATEST:
-            return {"snapshot": self._latest(), "full": 0}
+            return self.offsets.behind(latest)
         return self._chosen(mode, chosen)
 
-    def _chosen(self, mode: str, chosen: dict[str, str]) -> dict[str, int]:
+    def _chosen(self, mode: str, chosen: dict[str, str]) -> Offset:
         """A place that options name: changes from there on, or all rows and then changes."""
         full = mode == "from-snapshot-full"
         if "scan.snapshot-id" in chosen:
@@ -93,14 +96,14 @@ class _StreamReader(DataSourceStreamReader):
         elif "scan.tag-name" in chosen:
             snapshot = self._rows_of.tags.get(chosen["scan.tag-name"]).id
         elif chosen and mode in ("default", "from-timestamp"):
-            return {"snapshot": self._before(next(iter(chosen.values()))), "full": 0}
+            return self.offsets.behind(self._before(next(iter(chosen.values()))))
         else:
             raise UnsupportedFeature(
                 f"scan.mode={mode} of a stream",
                 hint="latest-full, latest, or scan.snapshot-id, scan.tag-name, scan.timestamp-millis",
             )
         # all rows of the version, which is looked up by its id, not by the end of the batch
-        return {"snapshot": snapshot, "full": 1} if full else {"snapshot": snapshot - 1, "full": 0}
+        return {"snapshot": snapshot, "full": 1} if full else self.offsets.behind(snapshot - 1)
 
     def _before(self, moment: str) -> int:
         """The last snapshot before the first one at or after a time."""
@@ -131,14 +134,15 @@ class _StreamReader(DataSourceStreamReader):
 
         return ReadAllAvailable() if self.most_rows is None else ReadMaxRows(self.most_rows)
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:  # noqa: N802
         """Where the next batch ends."""
         latest = self._latest() if self.last is None else self.last
         most = getattr(limit, "max_rows", getattr(limit, "maxRows", None))
         if start is None:  # Spark 4.1
-            return {"snapshot": latest, "full": 0} if latest else self.initialOffset()
+            return self.offsets.behind(latest) if latest else self.initialOffset()
+        self.offsets.check(start)
         if start["full"] and start["snapshot"] and latest >= start["snapshot"]:
-            return {"snapshot": start["snapshot"], "full": 0}
+            return self.offsets.behind(start["snapshot"])
         if latest <= start["snapshot"]:
             return start
         end = latest
@@ -147,14 +151,20 @@ class _StreamReader(DataSourceStreamReader):
             while end < latest and (rows == 0 or rows < most):
                 end += 1
                 rows += self._brought(end)
-        return {"snapshot": end, "full": 0}
+        return self.offsets.behind(end)
 
     def _brought(self, snapshot: int) -> int:
         found = self._rows_of.snapshot(snapshot)
         return 0 if found is None else max(0, found.delta_rows or 0)
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """The splits of a batch."""
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The splits of a batch: of versions that are the table's still, before and after they were planned."""
+        self.offsets.check(start, end)
+        planned = self._planned(start, end)
+        self.offsets.check(start, end)
+        return planned
+
+    def _planned(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if start["snapshot"] >= end["snapshot"] and not (start["full"] and end["snapshot"]):
             return []
         query: dict[str, Any] = {"filter": self.where, "version": None, "tag": None, "as_of": None, "mode": None}
@@ -169,13 +179,9 @@ class _StreamReader(DataSourceStreamReader):
         """The batches of a task's splits."""
         return Reader(self.table, self.columns, {}).read(partition)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Let the consumer remember how far the stream came."""
-        if self.consumer is not None and end["snapshot"]:
-            try:
-                self._rows_of.consumers.reset(self.consumer, end["snapshot"] + 1)
-            except SnapshotNotFound:  # nothing came after it yet
-                self._rows_of.consumers.reset(self.consumer)
+        self.offsets.passed(end)
 
 
 #: The reader; since Spark 4.2 it can end with what is there when a query begins.

@@ -59,7 +59,7 @@ class Writing(Definition):
             keys: Rows with the columns of the primary key, as for :meth:`get`; others are ignored.
 
         Returns:
-            The report; ``affected_rows`` is how many rows were found.
+            The report; ``affected_rows`` is how many rows were found; with ``keys``, keys without a row may count, too.
 
         Raises:
             DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.

@@ -101,6 +101,11 @@ impl PyTable {
     }
 
     #[getter]
+    fn skips_level_0(&self) -> Result<bool> {
+        Ok(self.table()?.skips_level_0())
+    }
+
+    #[getter]
     fn options(&self) -> Result<Options> {
         Ok(self.table()?.options())
     }
@@ -190,6 +195,34 @@ impl PyTable {
     fn reset_consumer(&self, py: Python<'_>, id: &str, next_snapshot: Option<i64>) -> Result<()> {
         let table = self.table()?;
         interruptible(py, || Ok(table.reset_consumer(id, next_snapshot)?))
+    }
+
+    /// `(next snapshot, whether its whole state)`.
+    fn consumer_place(&self, py: Python<'_>, id: &str) -> Result<Option<(i64, bool)>> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.consumer_place(id)?))
+    }
+
+    /// `checkpoint`: what lies before; None where a whole state is read.
+    fn begin_consumer(&self, py: Python<'_>, id: &str, next_snapshot: i64, checkpoint: Option<&str>) -> Result<()> {
+        let table = self.table()?;
+        let check = || checkpoint.map_or(Ok(()), |checkpoint| table.check_checkpoint(checkpoint));
+        interruptible(py, || Ok(table.begin_consumer(id, next_snapshot, checkpoint.is_none(), check)?))
+    }
+
+    fn consumer_passed(&self, py: Python<'_>, id: &str, checkpoint: &str) -> Result<()> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.consumer_passed(id, checkpoint)?))
+    }
+
+    fn checkpoint(&self, py: Python<'_>, snapshot: i64) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.checkpoint(snapshot)?))
+    }
+
+    fn check_checkpoint(&self, py: Python<'_>, checkpoint: &str) -> Result<()> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.check_checkpoint(checkpoint)?))
     }
 
     fn delete_consumer(&self, py: Python<'_>, id: &str) -> Result<bool> {

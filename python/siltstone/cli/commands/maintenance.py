@@ -87,6 +87,8 @@ def orphans(app: App, table: str, older_than: str | None, delete: bool, dry_run:
     An orphan file is one that no snapshot, tag or branch refers to. Files of a job that has not committed yet look like
     orphans: --older-than must be longer than the longest job.
     """
+    if yes and not delete and not dry_run:
+        raise click.UsageError("--yes answers no question without --delete: nothing would be deleted.")
     maintenance = app.table(table).maintenance
     carry_out(
         app,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.naming import quoted
 from siltstone.spark.column_names import ColumnNames, tells_case
+from siltstone.spark.statements.fitting import always_fits
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from siltstone import Table
 
 _POLICY_CONF = "spark.sql.storeAssignmentPolicy"
+#: Without it Spark's casts give other values, or none, where one does not fit.
+_ANSI_CONF = "spark.sql.ansi.enabled"
 
 
 def assigned(
@@ -31,13 +34,12 @@ def assigned(
         by_name: The query's columns are matched by their names.
 
     Raises:
-        SchemaMismatch: Too many or too few columns, or types that cannot be stored.
+        SchemaMismatch: Too many or too few columns, or types that cannot be stored; without
+            ``spark.sql.ansi.enabled`` also types of which some values do not fit.
     """
     from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
 
-    policy = str(df.sparkSession.conf.get(_POLICY_CONF, "ANSI")).upper()
-    if policy != "ANSI":
-        raise InvalidArgument(f"{_POLICY_CONF} is {policy}: siltstone.spark.sql stores by ANSI, and by nothing else")
+    ansi = _casts_by_ansi(df.sparkSession)
     wanted = {field.name: field for field in spark_schema(table.schema)}
     known = ColumnNames(wanted, exact=tells_case(df.sparkSession))
     targets = _targets(table, known, columns, static)
@@ -56,15 +58,23 @@ def assigned(
     numbered = df.toDF(*[f"c{at}" for at in range(len(given))])
     values: dict[str, Any] = {}
     for at, name in enumerate(targets):
-        _check(df.schema[at].dataType, wanted[name].dataType, name, table)
+        _check(df.schema[at].dataType, wanted[name].dataType, name, table, ansi=ansi)
         values[name] = numbered[f"c{at}"]
     for name, value in static.items():
+        _check_static(df.sparkSession, value, wanted[name].dataType, name, table)
         values[name] = F.lit(value)
     parts = []
     for name, field in wanted.items():
         value = values.get(name, F.lit(None))
         parts.append(value.cast(field.dataType).alias(name))
     return numbered.select(*parts)
+
+
+def _casts_by_ansi(spark: Any) -> bool:
+    policy = str(spark.conf.get(_POLICY_CONF, "ANSI")).upper()
+    if policy != "ANSI":
+        raise InvalidArgument(f"{_POLICY_CONF} is {policy}: siltstone.spark.sql stores by ANSI, and by nothing else")
+    return str(spark.conf.get(_ANSI_CONF, "true")).lower() == "true"
 
 
 def _targets(
@@ -93,11 +103,29 @@ def _named(given: str, known: ColumnNames, table: Table) -> str:
     return name
 
 
-def _check(given: Any, wanted: Any, name: str, table: Table) -> None:
+def _check(given: Any, wanted: Any, name: str, table: Table, *, ansi: bool) -> None:
     if not storable(given, wanted):
         raise SchemaMismatch(
             f"column '{name}' of {table.name} is {wanted.simpleString()}: {given.simpleString()} is not stored there",
             hint=f"cast it: CAST(... AS {wanted.simpleString().upper()})",
+            context={"table": table.name, "column": name},
+        )
+    if not ansi and not always_fits(given, wanted):
+        raise SchemaMismatch(
+            f"column '{name}' of {table.name} is {wanted.simpleString()}: with {_ANSI_CONF} = false Spark would store "
+            f"another value where one of {given.simpleString()} does not fit",
+            hint=f"set {_ANSI_CONF} to true, or say what is meant: CAST(... AS {wanted.simpleString().upper()})",
+            context={"table": table.name, "column": name},
+        )
+
+
+def _check_static(spark: Any, value: str | None, wanted: Any, name: str, table: Table) -> None:
+    if value is None or wanted.typeName() == "string":
+        return
+    [found] = spark.sql(f"SELECT TRY_CAST(:value AS {wanted.simpleString()})", args={"value": value}).collect()
+    if found[0] is None:
+        raise SchemaMismatch(
+            f"partition column '{name}' of {table.name} is {wanted.simpleString()}, which '{value}' is not",
             context={"table": table.name, "column": name},
         )
 

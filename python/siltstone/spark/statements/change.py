@@ -16,6 +16,7 @@ from siltstone.spark.conditions import Meaning, columns_by_name, condition
 from siltstone.spark.queries import parse, run, understood
 from siltstone.spark.relations import has_few_rows
 from siltstone.spark.statements.assignment import assigned
+from siltstone.spark.statements.fields import by_fields, matched
 from siltstone.spark.statements.target import Target
 from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, old, set_values
 from siltstone.spark.statements.words import Words
@@ -79,7 +80,8 @@ def update(target: Target, text: str) -> DataFrame:
     check_updates(table, values)
     columns = [f"{values.get(c, quoted(c))} AS {quoted(c)}" for c in table.schema.names]
     query = f"SELECT {', '.join(columns)} FROM {name}" + (f" WHERE {where}" if where else "")  # noqa: S608
-    _written(table)(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
+    rows = by_fields(run(target.spark, query), table)
+    _written(table)(assigned(rows, table, None, {}, by_name=False), table, "upsert")
     return target.nothing()
 
 
@@ -164,13 +166,16 @@ def _change_unkeyed(
     """Delete rows of a table without a key, or give columns new values."""
     condition = f" WHERE {where}" if where else ""
     kind = "+U" if values else "-D"
+    stored = values
     if values:  # what cannot be stored is an error before a job starts
         given = [values.get(c, quoted(c)) + f" AS {quoted(c)}" for c in table.schema.names]
-        assigned(run(target.spark, f"SELECT {', '.join(given)} FROM {name}"), table, None, {}, by_name=False)  # noqa: S608
+        found = run(target.spark, f"SELECT {', '.join(given)} FROM {name}")  # noqa: S608  # the user's own statement
+        assigned(by_fields(found, table), table, None, {}, by_name=False)
+        stored = matched(found, table, values)
 
     def find(columns: Sequence[str], versions: dict[str, int | None]) -> DataFrame:
         items = [f"{quoted(c)} AS {old(at)}" for at, c in enumerate(columns)]
-        items += [*set_values(values, table), f"'{kind}' AS {KIND}"]
+        items += [*set_values(stored, table), f"'{kind}' AS {KIND}"]
         query = f"SELECT DISTINCT {', '.join(items)} FROM {name}{condition}"  # noqa: S608  # the user's own statement
         return run(target.spark, query, versions=versions)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from siltstone.errors import InvalidArgument
 from siltstone.spark.queries import run
 from siltstone.spark.statements.assignment import assigned
+from siltstone.spark.statements.fields import by_fields
 from siltstone.spark.statements.partitions import partition_clause
 from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.words import Words
@@ -50,7 +51,8 @@ def insert(target: Target, text: str) -> DataFrame:
     is_values = query.lstrip().upper().startswith("VALUES")
     if by_name and is_values:
         raise InvalidArgument("rows of VALUES have no names to match columns by: leave BY NAME out")
-    rows = assigned(run(target.spark, prefix + query), table, columns, static, by_name=by_name)
+    found = run(target.spark, prefix + query)
+    rows = assigned(by_fields(found, table) if by_name else found, table, columns, static, by_name=by_name)
     mode, replaced = ("overwrite", static or None) if overwrites else ("append", None)
     (write_here if is_values else write)(rows, table, mode, partition=replaced)
     return target.nothing()

@@ -12,18 +12,19 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
+from siltstone.errors import UnsupportedFeature
 from siltstone.procedures.naming import quoted
-from siltstone.spark.column_names import ColumnNames, tells_case
+from siltstone.spark.conditions import depends_on_more_than_values
 from siltstone.spark.queries import run
 from siltstone.spark.statements.assignment import assigned
-from siltstone.spark.statements.change import assignments, check_updates
+from siltstone.spark.statements.change import check_updates
+from siltstone.spark.statements.fields import by_fields, matched
+from siltstone.spark.statements.merge_text import ALL, LEFT, MATCHED, NEW, Clause, Merge, read
 from siltstone.spark.statements.target import Target
 from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, new, old, old_items
-from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 from siltstone.spark.writing import write
 
@@ -32,64 +33,14 @@ if TYPE_CHECKING:
 
     from siltstone import Table
 
-_FORM = (
-    "MERGE INTO db.t [AS name] USING {db.s | (query)} [AS name] ON condition "
-    "[WHEN MATCHED [AND condition] THEN {DELETE | UPDATE SET {* | column = value, ...}}] "
-    "[WHEN NOT MATCHED [BY TARGET] [AND condition] THEN INSERT {* | (columns) VALUES (values)}] "
-    "[WHEN NOT MATCHED BY SOURCE [AND condition] THEN {DELETE | UPDATE SET column = value, ...}]"
-)
 _KIND, _TIMES, _ROW = KIND, "__siltstone_times", "__siltstone_row"
-_MATCHED, _NEW, _LEFT = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
-_ALL = "*"
-
-
-@dataclass
-class Clause:
-    """One WHEN.
-
-    Attributes:
-        about: Which rows it is about.
-        condition: Its own condition; None for all of them.
-        kind: What becomes of them: ``-D``, ``+U`` or ``+I``.
-        values: New values by column; ``{"*": "*"}`` for those of the source by their names.
-    """
-
-    about: str
-    condition: str | None
-    kind: str
-    values: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class Merge:
-    """A statement.
-
-    Attributes:
-        table: The target.
-        known_as: Its name, ``db.t``.
-        target: The target in FROM, with its alias.
-        name: The alias.
-        source: The source in FROM, with its alias.
-        source_name: The alias, quoted.
-        on: The condition of the join.
-        clauses: In their order.
-    """
-
-    table: Table
-    known_as: str
-    target: str
-    name: str
-    source: str
-    source_name: str
-    on: str
-    clauses: list[Clause]
 
 
 def merge(target: Target, text: str) -> DataFrame:
     """Carry the statement out."""
     asked = read(target, text)
     table = asked.table
-    changing = [c for c in asked.clauses if c.about != _NEW]
+    changing = [c for c in asked.clauses if c.about != NEW]
     if changing and not table.primary_key:
         _merge_unkeyed(target, asked)
         return target.nothing()
@@ -97,11 +48,27 @@ def merge(target: Target, text: str) -> DataFrame:
         if clause.kind == "-D":
             table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so
         elif clause.values:
-            check_updates(table, [] if _ALL in clause.values else clause.values)
+            check_updates(table, [] if ALL in clause.values else clause.values)
+    _check_conditions(asked)
     versions: dict[str, int | None] = {}
-    rows = [part for about in (_MATCHED, _NEW, _LEFT) if (part := _rows(target, asked, about, versions)) is not None]
+    rows = [part for about in (MATCHED, NEW, LEFT) if (part := _rows(target, asked, about, versions)) is not None]
     write(functools.reduce(lambda a, b: a.unionByName(b), rows), table, row_kind_column=_KIND)
     return target.nothing()
+
+
+def _check_conditions(asked: Merge) -> None:
+    """Each column of a row, and what becomes of it, asks the conditions by itself.
+
+    Raises:
+        UnsupportedFeature: They may say something else each time.
+    """
+    conditions = [asked.on, *(clause.condition or "" for clause in asked.clauses)]
+    if said := next((text for text in conditions if depends_on_more_than_values(text)), None):
+        raise UnsupportedFeature(
+            f"MERGE INTO {asked.known_as} by a condition that depends on more than the values of rows: {said}",
+            hint="compute it as a column of the source first: USING (SELECT ..., rand() AS r FROM ...)",
+            context={"table": asked.table.name},
+        )
 
 
 def _merge_unkeyed(target: Target, asked: Merge) -> None:
@@ -117,16 +84,16 @@ def _merge_unkeyed(target: Target, asked: Merge) -> None:
         source.withColumn(_ROW, F.monotonically_increasing_id()).createOrReplaceTempView(view)
         parts = [
             part.withColumnsRenamed({name: new(name, table) for name in table.schema.names})
-            for about in (_MATCHED, _NEW, _LEFT)
+            for about in (MATCHED, NEW, LEFT)
             if (part := _rows(target, numbered, about, versions, columns)) is not None
         ]
         return functools.reduce(lambda a, b: a.unionByName(b), parts)
 
-    clauses = [c for c in asked.clauses if c.about != _NEW]
+    clauses = [c for c in asked.clauses if c.about != NEW]
     looks_at = [asked.on, *(c.condition for c in clauses if c.condition)]
-    looks_at += [value for c in clauses for value in c.values.values() if value != _ALL]
+    looks_at += [value for c in clauses for value in c.values.values() if value != ALL]
     updating = [c for c in clauses if c.kind == "+U"]
-    given = [set(table.schema.names if _ALL in c.values else c.values) for c in updating]
+    given = [set(table.schema.names if ALL in c.values else c.values) for c in updating]
     names = set[str]().union(*given)
     # what one clause updates and another one leaves must be the same in all rows of the same old values
     looks_at += [quoted(name) for name in sorted(names) if not all(name in one for one in given)]
@@ -134,83 +101,6 @@ def _merge_unkeyed(target: Target, asked: Merge) -> None:
         change_rows(Change(table, asked.known_as, looks_at, sorted(names), {c.kind for c in asked.clauses}, find))
     finally:
         target.spark.catalog.dropTempView(view)
-
-
-def read(target: Target, text: str) -> Merge:
-    """The parts of a statement."""
-    words = Words(text, _FORM)
-    words.expect("MERGE")
-    if words.take("WITH", "SCHEMA", "EVOLUTION"):
-        raise UnsupportedFeature(
-            "MERGE WITH SCHEMA EVOLUTION is not supported in siltstone.spark.sql",
-            hint="ALTER TABLE ... ADD COLUMNS first, or siltstone.spark.write(frame, name, merge_schema=True)",
-        )
-    words.expect("INTO")
-    parts = words.name()
-    table = target.table(parts, "MERGE INTO")
-    alias = _alias(words, "USING") or parts[-1]
-    words.expect("USING")
-    source = f"({words.brackets()})" if words.follows("(") else ".".join(map(quoted, source_parts := words.name()))
-    source_alias = _alias(words, "ON") or (None if source.startswith("(") else source_parts[-1])
-    source_name = quoted(source_alias or "__siltstone_source")
-    words.expect("ON")
-    on = words.until("WHEN")
-    columns = ColumnNames(table.schema.names, exact=tells_case(target.spark))
-    clauses = []
-    while words.take("WHEN"):
-        clauses.append(_clause(words, table, columns, alias))
-    words.end()
-    if not clauses:
-        raise words.unreadable("WHEN is expected")
-    own = f"{'.'.join(map(quoted, parts))} AS {quoted(alias)}"
-    known_as = target.name(parts, "MERGE INTO")
-    return Merge(table, known_as, own, quoted(alias), f"{source} AS {source_name}", source_name, on, clauses)
-
-
-def _alias(words: Words, stop: str) -> str | None:
-    if words.take("AS"):
-        return words.identifier()
-    return None if words.follows(stop) else words.identifier()
-
-
-def _clause(words: Words, table: Table, columns: ColumnNames, alias: str) -> Clause:
-    about = _NEW if words.take("NOT") else _MATCHED
-    words.expect("MATCHED")
-    if about == _NEW and words.take("BY"):
-        about = _LEFT if words.one_of("SOURCE", "TARGET") == "SOURCE" else _NEW
-    condition = words.until("THEN") if words.take("AND") else None
-    words.expect("THEN")
-    if about == _NEW:
-        words.expect("INSERT")
-        if words.take("*"):
-            return Clause(about, condition, "+I", {_ALL: _ALL})
-        names = words.names()
-        words.expect("VALUES")
-        inside = Words(words.brackets(), _FORM)
-        values = [inside.until(",")]
-        while inside.take(","):
-            values.append(inside.until(","))
-        inside.end()
-        return Clause(about, condition, "+I", _inserted(table, columns, names, values))
-    if words.one_of("DELETE", "UPDATE") == "DELETE":
-        return Clause(about, condition, "-D")
-    words.expect("SET")
-    if about == _MATCHED and words.take("*"):
-        return Clause(about, condition, "+U", {_ALL: _ALL})
-    return Clause(about, condition, "+U", assignments(words, table, columns, alias, "WHEN"))
-
-
-def _inserted(table: Table, columns: ColumnNames, names: list[str], values: list[str]) -> dict[str, str]:
-    if len(names) != len(values):
-        raise InvalidArgument(f"INSERT names {len(names)} columns and has {len(values)} values")
-    found: dict[str, str] = {}
-    for column, value in zip(names, values, strict=True):
-        name = columns.find(column)
-        if name is None or name in found:
-            what = "has no column" if name is None else "gets twice the column"
-            raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})
-        found[name] = value
-    return found
 
 
 def _rows(
@@ -227,15 +117,15 @@ def _rows(
     clauses = [clause for clause in asked.clauses if clause.about == about]
     if not clauses:
         return None
-    if about == _MATCHED:
+    if about == MATCHED:
         joined = f"{asked.target} JOIN {asked.source} ON {asked.on}"
-    elif about == _NEW:
+    elif about == NEW:
         joined = f"{asked.source} LEFT ANTI JOIN {asked.target} ON {asked.on}"
     else:
         joined = f"{asked.target} LEFT ANTI JOIN {asked.source} ON {asked.on}"
     types = {f.name: f.dataType.simpleString() for f in spark_schema(asked.table.schema)}
-    olds = old_items(compared or (), types, None if about == _NEW else asked.name)
-    olds += [f"{asked.source_name}.{_ROW}"] if olds and about == _MATCHED else []
+    olds = old_items(compared or (), types, None if about == NEW else asked.name)
+    olds += [f"{asked.source_name}.{_ROW}"] if olds and about == MATCHED else []
     each = [_expressions(target, asked, clause, joined, types, versions) for clause in clauses]
     if len(clauses) == 1:
         chosen = "true" if clauses[0].condition is None else clauses[0].condition
@@ -254,11 +144,11 @@ def _rows(
     only_deletes = len(clauses) == 1 and clauses[0].kind == "-D" and clauses[0].condition is None
     frame = run(target.spark, inner, versions=versions)
     key = list(asked.table.primary_key)
-    if compared is not None and about != _NEW:
+    if compared is not None and about != NEW:
         key = [old(at) for at in range(len(compared))]
-        by_source = [_ROW] if about == _MATCHED and not only_deletes else []
+        by_source = [_ROW] if about == MATCHED and not only_deletes else []
         frame = frame.dropDuplicates([*key, *by_source])
-    checked = _once(frame, asked.table, key) if about == _MATCHED and not only_deletes else frame
+    checked = _once(frame, asked.table, key) if about == MATCHED and not only_deletes else frame
     return checked.drop(_ROW)
 
 
@@ -267,7 +157,7 @@ def _expressions(
 ) -> dict[str, str]:
     """What a clause writes into each column, of the column's type."""
     values = clause.values
-    if _ALL in values:
+    if ALL in values:
         values = {name: f"{asked.source_name}.{quoted(name)}" for name in types}
     if clause.kind == "+I":
         values = {name: values.get(name, "NULL") for name in types}
@@ -276,7 +166,8 @@ def _expressions(
     if clause.values:  # what cannot be stored is an error before a job starts
         given = ", ".join(f"{value} AS {quoted(name)}" for name, value in values.items())
         checked = run(target.spark, f"SELECT {given} FROM {joined}", versions=versions)  # noqa: S608
-        assigned(checked, asked.table, None, {}, by_name=False)
+        assigned(by_fields(checked, asked.table), asked.table, None, {}, by_name=False)
+        values = matched(checked, asked.table, values)
     return {name: f"CAST({value} AS {types[name]})" for name, value in values.items()}
 
 

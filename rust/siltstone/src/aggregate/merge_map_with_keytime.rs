@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    codec::compare_utf16,
     types::{DataField, DataType, TypeKind},
 };
 
@@ -98,17 +99,12 @@ impl ElementFunction for MergeMapWithKeytime {
             }
             let Some(time) = entries.time(*entry) else { continue };
             let before = merged.get(key).and_then(|before| entries.time(before));
-            if before.is_none_or(|before| java_order(time, before).is_gt()) {
+            if before.is_none_or(|before| compare_utf16(time, before).is_gt()) {
                 merged.put(key, *entry);
             }
         }
         Ok(Some(merged.into_elements()))
     }
-}
-
-/// The order of Java's `String.compareTo`: by UTF-16 units.
-fn java_order(a: &str, b: &str) -> std::cmp::Ordering {
-    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 mod java_json;
 mod murmur;
 mod reader;
+mod utf16;
 
 pub use java_json::to_java_json;
 pub use murmur::{hash_bytes, hash_words};
 pub use reader::ByteReader;
+pub use utf16::compare_utf16;
 
 /// Lower-case hexadecimal text of some bytes, for messages and tests.
 pub fn to_hex(bytes: &[u8]) -> String {

@@ -24,6 +24,7 @@ use crate::{
     row::compare_serialized,
     snapshot::{CommitKind, Snapshot},
     types::DataType,
+    write::other_bucket_count,
 };
 
 /// Java's advice, which users know how to search for.
@@ -95,18 +96,7 @@ impl ConflictCheck<'_> {
         let old: HashMap<&[u8], i32> = live.map(|entry| (entry.partition.as_slice(), entry.total_buckets)).collect();
         for entry in delta.iter().filter(|entry| entry.kind == EntryKind::Add && entry.total_buckets > 0) {
             if let Some(old) = old.get(entry.partition.as_slice()).filter(|old| **old != entry.total_buckets) {
-                let text = format!(
-                    "Try to write {} with a new bucket num {}, but the previous bucket num is {old}. Please switch to \
-                     batch mode, and perform INSERT OVERWRITE to rescale current data layout first.",
-                    self.partition(entry),
-                    entry.total_buckets
-                );
-                let hint = format!(
-                    "open the table again when it was rescaled; otherwise run t.rescale({}), or set the option 'bucket' \
-                     back to {old}",
-                    entry.total_buckets
-                );
-                return Err(Error::new(ErrorKind::CommitConflict, text).with("table", &self.ctx.name).hint(hint));
+                return Err(other_bucket_count(self.ctx, &self.partition(entry), entry.total_buckets, *old));
             }
         }
         Ok(())

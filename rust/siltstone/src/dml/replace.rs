@@ -59,10 +59,12 @@ impl<'a> Replacement<'a> {
             && ctx.options.merge_engine.key_elsewhere() != KeyElsewhere::Moves
         {
             let text = format!("merge engine {} leaves rows in their partition", ctx.options.merge_engine.as_str());
-            return Err(invalid(&text)
-                .with("table", &ctx.name)
-                .with("column", partition.column())
-                .hint("delete the row and insert it with the other partition"));
+            let hint = if ctx.options.merge_engine == MergeEngine::FirstRow {
+                "its first row stays as it is: overwrite the partition without the row, and insert it with the other partition"
+            } else {
+                "delete the row and insert it with the other partition"
+            };
+            return Err(invalid(&text).with("table", &ctx.name).with("column", partition.column()).hint(hint));
         }
         let kinds = ctx.options.rowkind_field.as_deref();
         if let Some(kind) = set.iter().find(|a| Some(a.column()) == kinds) {

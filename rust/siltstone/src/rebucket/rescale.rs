@@ -76,9 +76,14 @@ impl RescalePlan {
 pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predicate>) -> Result<RescalePlan> {
     let refused = |message: String| Error::new(ErrorKind::InvalidArgument, message).with("table", &ctx.name);
     if ctx.options.bucket == -1 {
+        let why = if ctx.schema.has_primary_key() {
+            "new keys get new buckets by themselves"
+        } else {
+            "its rows have no buckets"
+        };
         return Err(refused("the table has no number of buckets that could be changed".to_owned())
             .with("option", "bucket")
-            .hint("new keys get new buckets by themselves; only tables with 'bucket' = 'N' or '-2' are rescaled"));
+            .hint(format!("{why}; only tables with 'bucket' = 'N' or '-2' are rescaled")));
     }
     if buckets < 1 {
         return Err(refused(format!("{buckets} is not a number of buckets")).hint("give a number of at least 1"));

@@ -51,6 +51,9 @@ pub use read_request::{ROW_KIND_COLUMN, ReadOptions, ReadRequest};
 pub use request::{ScanPlan, ScanRequest};
 pub use resolved::Resolved;
 pub(crate) use since::changes_since;
-pub use stream_scan::{Start, StreamScan, StreamScanOptions, StreamStep, end_of, first_readable};
+pub use stream_scan::{
+    Start, StreamScan, StreamScanOptions, StreamStep, check_checkpoint, check_progress, checkpoint, end_of,
+    first_readable, rolled_back_to,
+};
 pub use time_travel::{counterpart, time_travel};
 pub use version::VersionSelector;

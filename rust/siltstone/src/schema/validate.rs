@@ -142,7 +142,10 @@ fn check_bucket(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             );
         }
         n if n < 1 => {
-            return option(format!("'bucket' = '{n}' is not a number of buckets"), "use a number of at least 1");
+            return option(
+                format!("'bucket' = '{n}' is not a number of buckets"),
+                "use a number of at least 1; -1: rows find their buckets themselves; -2: a compaction gives them buckets",
+            );
         }
         _ => {}
     }

@@ -10,8 +10,7 @@ use crate::{
     commit::replaced,
     env::system_clock,
     io::BatchStream,
-    scan::{ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, end_of, first_readable, overtaken::TRIES},
-    snapshot::{Consumer, ConsumerManager},
+    scan::{ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, end_of, overtaken::TRIES},
 };
 
 /// A place in the table's history, as a caller names it.
@@ -72,75 +71,6 @@ pub struct ChangeStream {
 }
 
 impl Table {
-    /// Consumers of the table's branch.
-    pub fn consumers(&self) -> ConsumerManager {
-        self.context().consumers()
-    }
-
-    /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
-    fn record(&self, consumer: &str, next: i64, reads_state: bool) -> Result<()> {
-        let ctx = self.context();
-        self.check_not_replaced()?;
-        let patience = ctx.options.upkeep_lock_timeout;
-        let recorded = self.consumers().record(&ctx.location, consumer, (next, reads_state), patience);
-        explained(ctx, recorded.map_err(|e| e.in_table(&ctx.name)))?;
-        if let Some(error) = replaced(ctx)? {
-            self.consumers().delete(consumer)?;
-            return Err(error);
-        }
-        Ok(())
-    }
-
-    /// All consumers.
-    pub fn consumer_list(&self) -> Result<Vec<Consumer>> {
-        self.found(self.consumers().list(), Vec::is_empty)
-    }
-
-    /// Sets a consumer to a snapshot whose changes can be read, long-lived changelogs included; `None` = the one after the
-    /// latest.
-    pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
-        let snapshots = self.context().snapshots();
-        let latest = snapshots.latest_id()?.unwrap_or(0);
-        let next = next_snapshot.unwrap_or(latest + 1);
-        let earliest = first_readable(self.context())?.unwrap_or(1);
-        if !(earliest..=latest + 1).contains(&next) {
-            let message = format!("a consumer can go on with snapshots {earliest} to {}, not {next}", latest + 1);
-            return Err(Error::new(ErrorKind::SnapshotNotFound, message)
-                .with("table", &self.context().name)
-                .with("snapshot", next)
-                .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
-        }
-        let consumers = self.consumers();
-        let before = match consumers.next_snapshot(id) {
-            // setting it is how a damaged one is mended
-            Err(e) if e.kind() == ErrorKind::CorruptFile => None,
-            found => found?,
-        };
-        self.record(id, next, false)?;
-        // an expiry that had chosen before the consumer was there
-        if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
-            match before {
-                Some(before) => consumers.reset(id, before)?,
-                None => consumers.delete(id)?,
-            }
-            return Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
-                .with("table", &self.context().name)
-                .with("snapshot", next)
-                .hint("set the consumer again, to a newer snapshot"));
-        }
-        Ok(())
-    }
-
-    /// Deletes a consumer, also one whose file is damaged; false when there was none.
-    pub fn delete_consumer(&self, id: &str) -> Result<bool> {
-        let consumers = self.consumers();
-        let known = consumers.ids()?.iter().any(|known| known == id);
-        if known {
-            consumers.delete(id)?;
-        }
-        Ok(known)
-    }
-
     /// What a text means as a place in the history.
     fn position(&self, text: &str, millis: Option<i64>) -> Result<Start> {
         if self.context().tags().exists(text)? {
@@ -181,9 +111,8 @@ impl ChangeStream {
             Some(place) => end_of(ctx, &table.start_of(place)?)?,
             None => None,
         };
-        let consumers = table.consumers();
         let known = match &consumer {
-            Some(id) if !ctx.options.consumer_ignore_progress => consumers.get(id)?,
+            Some(id) if !ctx.options.consumer_ignore_progress => table.consumers().get(id)?,
             _ => None,
         };
         // a consumer's progress counts, wherever the caller would begin
@@ -212,8 +141,7 @@ impl ChangeStream {
             (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
             (Some(id), None) => {
                 if let Some(next) = follow.first_snapshot() {
-                    table.record(id, next, follow.begins_with_state())?;
-                    check_still_there(&table, &consumers, id, next)?;
+                    table.begin_consumer(id, next, follow.begins_with_state(), || follow.check_follows())?;
                 }
             }
             (None, None) => {}
@@ -263,37 +191,9 @@ impl ChangeStream {
     /// The rows of all snapshots so far have been handed out: the consumer goes on after them.
     pub fn done(&self) -> Result<()> {
         match (&self.consumer, self.follow.next_snapshot()) {
-            (Some(id), Some(next)) => self.remember(id, next),
+            (Some(id), Some(next)) => self.table.remember(id, next, || self.follow.check_follows()),
             _ => Ok(()),
         }
-    }
-
-    /// Not what a rollback has taken back, whose ids are given again: whoever goes on with the consumer would pass over them.
-    fn remember(&self, id: &str, next: i64) -> Result<()> {
-        self.table.check_not_replaced()?;
-        self.follow.check_follows()?;
-        self.table.record(id, next, false)?;
-        let rolled_back = self.follow.check_follows();
-        if rolled_back.is_err()
-            && let Some(target) = self.follow.rolled_back_to()?
-        {
-            self.table.record(id, target.saturating_add(1), false)?;
-        }
-        rolled_back
-    }
-}
-
-/// An expiry that had chosen before the consumer was there does not see it: then there is nothing to keep.
-fn check_still_there(table: &Table, consumers: &ConsumerManager, id: &str, next: i64) -> Result<()> {
-    match first_readable(table.context())? {
-        Some(earliest) if next < earliest => {
-            consumers.delete(id)?;
-            Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired while the consumer began"))
-                .with("table", &table.context().name)
-                .with("consumer", id)
-                .hint("begin again"))
-        }
-        _ => Ok(()),
     }
 }
 

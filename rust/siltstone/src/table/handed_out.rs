@@ -4,7 +4,8 @@
 //! has handed out; where these can never come into the table (a conflict, an abort), it begins anew before its next rows.
 
 use crate::{
-    Result, cancel, commit::TableCommit, error::ErrorKind, io::TableContext, wire::CommitMessage, write::WriteOptions,
+    Error, Result, cancel, commit::TableCommit, error::ErrorKind, io::TableContext, wire::CommitMessage,
+    write::WriteOptions,
 };
 
 /// What was handed out and is not known to be committed.
@@ -56,6 +57,22 @@ impl HandedOut {
                 Ok(false)
             }
         }
+    }
+
+    /// An error where rows that are in no message were left out because of keys in those that were handed out, and these can never
+    /// be committed.
+    ///
+    /// # Errors
+    /// `CommitConflict`: the rows would be nowhere.
+    pub(super) fn check_left_out(&mut self, commit: &TableCommit) -> Result<()> {
+        if self.messages.is_empty() || commit.may_be_committed(&mut self.messages)? {
+            return Ok(());
+        }
+        let text =
+            "rows were left out because others of their keys had been handed out, which can never be committed now";
+        Err(Error::new(ErrorKind::CommitConflict, text)
+            .with("table", &commit.context().name)
+            .hint("nothing was committed: discard(), and write the rows again"))
     }
 
     pub(super) fn clear(&mut self) {

@@ -8,6 +8,7 @@ mod catalog;
 mod changes;
 mod compact_after;
 mod compaction;
+mod consumers;
 mod fallback;
 mod features;
 mod fsck;

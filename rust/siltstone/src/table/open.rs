@@ -13,6 +13,7 @@ use crate::{
     io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
+    scan::skips_level_0,
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_handle_options, check_writable},
     snapshot::BranchManager,
 };
@@ -80,6 +81,11 @@ impl Table {
     /// What operations work with.
     pub fn context(&self) -> &TableContext {
         &self.ctx
+    }
+
+    /// Whether batch reads leave level 0 out: its rows count when they have been compacted.
+    pub fn skips_level_0(&self) -> bool {
+        skips_level_0(&self.ctx)
     }
 
     /// Options given when the table was opened, those of its storage among them, but no secrets.

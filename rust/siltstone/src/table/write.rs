@@ -429,6 +429,12 @@ impl TableWriter {
         Ok(())
     }
 
+    /// [`Self::ready`], and rows that were left out are somewhere, or may come there.
+    fn ready_to_hand_out(&mut self) -> Result<()> {
+        self.ready()?;
+        if self.write.leaves_out_rows() { self.handed_out.check_left_out(&self.commit) } else { Ok(()) }
+    }
+
     /// The table's name.
     pub fn table_name(&self) -> &str {
         &self.ctx.name
@@ -444,7 +450,7 @@ impl TableWriter {
 
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
     pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
-        self.ready()?;
+        self.ready_to_hand_out()?;
         // first: after an error the rows are still the writer's
         let after = Some(newest_now(&self.ctx)?);
         let messages = explained(&self.ctx, self.write.prepare_commit())?;
@@ -516,7 +522,7 @@ impl TableWriter {
             let (committable, given_up) = earlier.again(&asked, &self.ctx.name)?;
             return Ok(Prepared { committable, given_up, put_off: false });
         }
-        self.ready()?;
+        self.ready_to_hand_out()?;
         self.commit.check_place()?;
         self.prepared(asked)
     }

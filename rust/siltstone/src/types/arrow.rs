@@ -57,6 +57,24 @@ pub fn is_variant(t: &Arrow) -> bool {
     }
 }
 
+/// Whether an Arrow type is one, or has one in it.
+pub fn holds_variant(t: &Arrow) -> bool {
+    let held = |field: &Field| holds_variant(field.data_type());
+    is_variant(t)
+        || match t {
+            Arrow::Struct(fields) => fields.iter().any(|field| held(field)),
+            Arrow::List(inner)
+            | Arrow::LargeList(inner)
+            | Arrow::ListView(inner)
+            | Arrow::LargeListView(inner)
+            | Arrow::FixedSizeList(inner, _)
+            | Arrow::Map(inner, _)
+            | Arrow::RunEndEncoded(_, inner) => held(inner),
+            Arrow::Dictionary(_, values) => holds_variant(values),
+            _ => false,
+        }
+}
+
 /// The Arrow schema of a list of fields, in their order.
 pub fn arrow_schema(fields: &[DataField]) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(arrow_fields(fields)?)))

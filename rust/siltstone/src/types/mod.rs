@@ -10,7 +10,7 @@ mod from_arrow;
 mod json;
 mod parse;
 
-pub use arrow::{arrow_schema, arrow_type, is_variant, variant_type};
+pub use arrow::{arrow_schema, arrow_type, holds_variant, is_variant, variant_type};
 pub(crate) use carried::too_deep;
 pub use carried::{MAX_NESTING, check_carried};
 pub use from_arrow::data_type_from_arrow;

@@ -60,9 +60,7 @@ pub(crate) fn checked_binaries(row: &StructArray) -> std::result::Result<ArrayRe
     let stored = Binaries::of(&given).map_err(faulty(0))?;
     let mut text = String::new();
     for at in 0..given.len() {
-        if at % 1024 == 0 {
-            cancel::check().map_err(faulty(at))?;
-        }
+        cancel::check().map_err(faulty(at))?;
         if let Some((value, metadata)) = stored.get(at).map_err(faulty(at))? {
             text.clear();
             print(value, metadata, &mut text).map_err(faulty(at))?;

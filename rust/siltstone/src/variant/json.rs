@@ -30,7 +30,7 @@ pub(crate) fn from_json_texts(texts: &StringArray) -> std::result::Result<ArrayR
     let mut builder = Builder::default();
     for (at, text) in texts.iter().enumerate() {
         let (value, names) = match text {
-            Some(text) => parsed(text, at, &mut builder).map_err(|e| (at, e))?,
+            Some(text) => parsed(text, &mut builder).map_err(|e| (at, e))?,
             None => (Vec::new(), Vec::new()),
         };
         values.add(&value).and_then(|()| metadata.add(&names)).map_err(|e| (at, e))?;
@@ -38,10 +38,8 @@ pub(crate) fn from_json_texts(texts: &StringArray) -> std::result::Result<ArrayR
     made(values, metadata, texts.nulls()).map_err(|e| (0, e))
 }
 
-fn parsed(text: &str, at: usize, builder: &mut Builder) -> Result<(Vec<u8>, Vec<u8>)> {
-    if at.is_multiple_of(256) {
-        cancel::check()?;
-    }
+fn parsed(text: &str, builder: &mut Builder) -> Result<(Vec<u8>, Vec<u8>)> {
+    cancel::check()?;
     let mut json = Json { text, at: 0, builder };
     json.value(0)?;
     json.blanks();
@@ -253,7 +251,7 @@ mod tests {
     use super::*;
 
     fn encoded(text: &str) -> Result<(Vec<u8>, Vec<u8>)> {
-        parsed(text, 0, &mut Builder::default())
+        parsed(text, &mut Builder::default())
     }
 
     /// What Java 1.4.2 wrote for these texts.

@@ -9,7 +9,7 @@ use super::text::json_texts;
 use crate::{
     error::{Error, ErrorKind, Result},
     options::VariantForm,
-    types::is_variant,
+    types::{holds_variant, is_variant},
 };
 
 /// The schema of rows whose VARIANT values have this form.
@@ -30,15 +30,6 @@ pub fn shown(batch: RecordBatch, form: VariantForm) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(|column| shown_array(column, form)).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
-}
-
-fn holds_variant(t: &Arrow) -> bool {
-    is_variant(t)
-        || match t {
-            Arrow::List(inner) | Arrow::Map(inner, _) => holds_variant(inner.data_type()),
-            Arrow::Struct(fields) => fields.iter().any(|field| holds_variant(field.data_type())),
-            _ => false,
-        }
 }
 
 fn shown_field(field: &FieldRef, form: VariantForm) -> FieldRef {

@@ -38,9 +38,7 @@ pub(super) fn unshredded(row: &StructArray) -> Result<ArrayRef> {
     let (mut values, mut dictionaries) = (collected()?, collected()?);
     let mut builder = Builder::default();
     for at in 0..row.len() {
-        if at % 1024 == 0 {
-            cancel::check()?;
-        }
+        cancel::check()?;
         if row.is_null(at) {
             values.add(&[])?;
             dictionaries.add(&[])?;

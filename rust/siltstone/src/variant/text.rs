@@ -31,9 +31,7 @@ pub(super) fn json_texts(values: &StructArray) -> Result<ArrayRef> {
     let stored = Binaries::of(values)?;
     let (mut texts, mut text) = (Collected::new(TEXTS, values.len())?, String::new());
     for at in 0..values.len() {
-        if at % 1024 == 0 {
-            cancel::check()?;
-        }
+        cancel::check()?;
         let Some((value, metadata)) = stored.get(at)? else {
             texts.add(&[])?;
             continue;

@@ -18,7 +18,10 @@ use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType as Arrow};
 use simdutf8::basic::from_utf8;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::holds_variant,
+};
 
 /// Texts that are looked at together: few enough to stay in the cache from one look to the next.
 const BLOCK: usize = 1024;
@@ -53,14 +56,24 @@ impl From<&str> for Problem {
 /// errors rows are counted from `before` on.
 pub fn check_arrays(batch: &RecordBatch, before: usize) -> Result<()> {
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let name = field.name();
+        if holds_variant(column.data_type()) {
+            // rows of ours have it when their binaries were looked at
+            let text = format!(
+                "column '{name}' of the input has fields with the metadata of a VARIANT in memory, 'siltstone.variant'"
+            );
+            let error = Error::new(ErrorKind::InvalidArgument, text).with("column", name);
+            return Err(error
+                .hint("leave that metadata out: a column of JSON texts, or of the two binaries, becomes a VARIANT"));
+        }
         check(column).map_err(|problem| {
             let problem = match problem {
                 Problem::NotUtf8(row) => format!("the text of row {} is not UTF-8", before.saturating_add(row)),
                 Problem::Other(text) => text,
             };
-            let text = format!("column '{}' of the input is not valid Arrow data: {problem}", field.name());
+            let text = format!("column '{name}' of the input is not valid Arrow data: {problem}");
             Error::new(ErrorKind::InvalidArgument, text)
-                .with("column", field.name())
+                .with("column", name)
                 .hint("the library that made the data has broken it; pyarrow's validate(full=True) checks it, too")
         })?;
     }
@@ -265,6 +278,18 @@ mod tests {
             vec!["a", "b", "a"].into_iter().collect();
         assert_eq!(problem(Arc::new(dictionary)), None);
         assert_eq!(problem(Arc::new(Int32Array::from(vec![None, Some(1)]))), None);
+    }
+
+    /// It was stored as it came, whatever the binaries were, and could not be read.
+    #[test]
+    fn what_says_of_itself_that_it_is_a_variant_in_memory_is_refused() {
+        let Arrow::Struct(fields) = crate::types::variant_type() else { unreachable!() };
+        let row: ArrayRef = Arc::new(arrow_array::StructArray::new_null(fields, 1));
+        let inner = Arc::new(arrow_schema::Field::new("element", row.data_type().clone(), true));
+        let lists = arrow_array::FixedSizeListArray::new(inner, 1, Arc::clone(&row), None);
+        for array in [row, Arc::new(lists) as ArrayRef] {
+            assert!(problem(array).unwrap().contains("'siltstone.variant'"));
+        }
     }
 
     /// The first row that is no text.

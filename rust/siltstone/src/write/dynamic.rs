@@ -152,10 +152,11 @@ impl Assigner {
         Ok(())
     }
 
-    /// Compares the index with a live file of a version with this index manifest: an index of another version may know other keys.
-    pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
+    /// Compares the index with a live file of a version with this index manifest, or with none: an index of another version may know other
+    /// keys.
+    pub(super) fn check(&self, entry: &ManifestEntry, manifest: Option<&str>) -> Result<()> {
         let known = self.partitions.get(&entry.partition).filter(|known| !known.stale);
-        let Some(known) = known.filter(|known| known.manifest.as_deref() == Some(manifest)) else { return Ok(()) };
+        let Some(known) = known.filter(|known| known.manifest.as_deref() == manifest) else { return Ok(()) };
         known.index.check_bounds(&self.ctx.schema, entry).map_err(|e| e.in_table(&self.ctx.name))
     }
 

@@ -57,9 +57,9 @@ impl GivenBuckets {
     }
 
     /// Compares the index of a bucket with a live file of a version with this index manifest.
-    pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
+    pub(super) fn check(&self, entry: &ManifestEntry, manifest: Option<&str>) -> Result<()> {
         let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
-        let index = self.buckets.get(&bucket).filter(|_| self.shared.index.as_deref() == Some(manifest));
+        let index = self.buckets.get(&bucket).filter(|_| self.shared.index.as_deref() == manifest);
         index
             .map_or(Ok(()), |index| index.check_bounds(&self.ctx.schema, entry).map_err(|e| e.in_table(&self.ctx.name)))
     }

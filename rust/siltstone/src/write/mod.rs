@@ -61,6 +61,7 @@ use self::{
 };
 pub(crate) use self::{
     input::{Formats, convert_column},
+    restore::other_bucket_count,
     route::copied,
 };
 use crate::{
@@ -178,6 +179,11 @@ impl TableWrite {
         Ok(taken)
     }
 
+    /// Whether rows since the last messages were left out because of keys in these: they are nowhere when those come to nothing.
+    pub fn leaves_out_rows(&self) -> bool {
+        self.router.leaves_out()
+    }
+
     /// Says which bucket the next rows are of, to one of several writers of a job.
     pub fn next_bucket(&mut self, bucket: i32) {
         self.router.next_bucket(bucket);
@@ -197,7 +203,7 @@ impl TableWrite {
             cancel::check().inspect_err(|_| self.failed = start > 0)?;
             let portions = self.router.split(rows.slice(start, length), kinds.slice(start, length));
             let ready = portions.and_then(|portions| self.open_writers(&portions).map(|()| portions));
-            let portions = ready.inspect_err(|_| self.failed = start > 0)?;
+            let portions = ready.inspect_err(|_| self.failed = start > 0 || self.router.remembers())?;
             let written = self.write_portions(portions).and_then(|()| self.balance_memory());
             written.inspect_err(|_| self.failed = true)?;
             start += length;
@@ -404,7 +410,7 @@ impl TableWrite {
             return Ok(());
         }
         let looks = self.looks_at_files();
-        let check = |entry: &ManifestEntry, index: &str| self.router.check(entry, index);
+        let check = |entry: &ManifestEntry, index: Option<&str>| self.router.check(entry, index);
         let mut found = if looks { restore::live_files(&self.ctx, &missing, check)? } else { Found::default() };
         for bucket in missing {
             let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;

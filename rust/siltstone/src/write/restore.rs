@@ -45,11 +45,12 @@ impl Default for Found {
 }
 
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
-/// with another number of buckets cannot be written to. `check` sees all files of their partitions, with the index manifest.
+/// with another number of buckets cannot be written to. `check` sees all files of their partitions, with the
+/// index manifest, if there is one.
 pub(super) fn live_files(
     ctx: &TableContext,
     buckets: &[&BucketId],
-    check: impl Fn(&ManifestEntry, &str) -> Result<()>,
+    check: impl Fn(&ManifestEntry, Option<&str>) -> Result<()>,
 ) -> Result<Found> {
     at_newest(ctx, |newest| {
         newest.map_or_else(|| Ok(Found::default()), |newest| live_files_of(ctx, newest, buckets, &check))
@@ -60,7 +61,7 @@ fn live_files_of(
     ctx: &TableContext,
     snapshot: &Snapshot,
     buckets: &[&BucketId],
-    check: impl Fn(&ManifestEntry, &str) -> Result<()>,
+    check: impl Fn(&ManifestEntry, Option<&str>) -> Result<()>,
 ) -> Result<Found> {
     let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
     let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
@@ -68,7 +69,7 @@ fn live_files_of(
     let mut restored: HashMap<BucketId, Restored> = HashMap::new();
     for entry in live_entries(ctx, snapshot, &filter)? {
         check_bucket_count(ctx, &entry)?;
-        snapshot.index_manifest.as_deref().map_or(Ok(()), |index| check(&entry, index))?;
+        check(&entry, snapshot.index_manifest.as_deref())?;
         let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
         if wanted.contains(&bucket) {
             restored.entry(bucket).or_default().files.push(entry.file);
@@ -127,13 +128,20 @@ fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
         path if path.is_empty() => "the table".to_owned(),
         path => format!("partition {path}"),
     };
-    let message = format!(
-        "Try to write {place} with a new bucket num {wanted}, but the previous bucket num is {}. \
-         Please perform INSERT OVERWRITE to rescale current data layout first.",
-        entry.total_buckets
-    );
-    Err(Error::new(ErrorKind::CommitConflict, message)
-        .with("table", &ctx.name)
-        .with("option", "bucket")
-        .hint(format!("run t.rescale({wanted}), or set the option 'bucket' back to {}", entry.total_buckets)))
+    Err(other_bucket_count(ctx, &place, wanted, entry.total_buckets))
+}
+
+/// Rows of a job with a number of buckets cannot come to those in another number.
+pub(crate) fn other_bucket_count(ctx: &TableContext, place: &str, wanted: i32, old: i32) -> Error {
+    let message = format!("Try to write {place} with a new bucket num {wanted}, but the previous bucket num is {old}.");
+    let newest = ctx.schemas.latest().ok().flatten();
+    let says = newest.and_then(|schema| schema.options.get("bucket").and_then(|n| n.parse::<i32>().ok()));
+    let hint = if says == Some(old) {
+        format!("the table was rescaled to {old} buckets since it was opened: open it again")
+    } else {
+        format!(
+            "run t.rescale({wanted}), or set the option 'bucket' back to {old}; open the table again when it was rescaled"
+        )
+    };
+    Error::new(ErrorKind::CommitConflict, message).with("table", &ctx.name).with("option", "bucket").hint(hint)
 }

@@ -187,16 +187,26 @@ impl Router {
         }
     }
 
-    /// Compares what says where keys are with a live file of a version; `index`: its index manifest.
+    /// Compares what says where keys are with a live file of a version; `index`: its index manifest, if it has one.
     ///
     /// # Errors
     /// `CorruptFile` when it cannot be the index of this file.
-    pub(super) fn check(&self, file: &ManifestEntry, index: &str) -> Result<()> {
+    pub(super) fn check(&self, file: &ManifestEntry, index: Option<&str>) -> Result<()> {
         match &self.buckets {
             Buckets::Assigned(_, assigner) => assigner.check(file, index),
             Buckets::Given(_, given) => given.check(file, index),
             Buckets::Keyed(_) | Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
         }
+    }
+
+    /// Whether rows that were split are remembered: they cannot be split once more as if they had not been.
+    pub(super) fn remembers(&self) -> bool {
+        matches!(&self.buckets, Buckets::Keyed(assigner) if assigner.is_loaded())
+    }
+
+    /// Whether rows were left out because their keys are elsewhere, by what was handed out and may not have been committed.
+    pub(super) fn leaves_out(&self) -> bool {
+        matches!(&self.buckets, Buckets::Keyed(assigner) if assigner.leaves_out())
     }
 
     /// The next rows are of this bucket: of writers that are told.

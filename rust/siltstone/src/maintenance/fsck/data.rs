@@ -38,15 +38,15 @@ struct DataFile<'a> {
 
 impl Check<'_> {
     /// Reads all files that these versions and the changelogs of the branches name.
-    pub(super) fn data_files(
+    pub(super) fn data_files<'v>(
         &mut self,
-        versions: &[(TableContext, Snapshot)],
-        branches: &[TableContext],
+        versions: &'v [(TableContext, Snapshot)],
+        branches: &'v [TableContext],
     ) -> Result<()> {
         let mut known: HashSet<(String, Vec<u8>, i32)> = HashSet::new();
         let mut files: Vec<DataFile<'_>> = Vec::new();
         let mut rules: HashMap<&str, Option<Arc<BucketRule>>> = HashMap::new();
-        let mut add = |ctx: &'_ TableContext, place: &str, entries: Vec<ManifestEntry>, changelog| {
+        let mut add = |ctx: &'v TableContext, place: &str, entries: Vec<ManifestEntry>, changelog| {
             let rule = rules.entry(&ctx.branch).or_insert_with(|| BucketRule::of(ctx).map(Arc::new));
             for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::Add) {
                 if known.insert((entry.file.file_name.clone(), entry.partition.clone(), entry.bucket)) {
@@ -172,7 +172,9 @@ impl DataFile<'_> {
             keys.check(&mut found, self.entry.bucket >= 0, self.changelog)?;
         }
         columns.check(&mut found);
-        buckets.iter().for_each(|buckets| buckets.check(&mut found));
+        if let Some(buckets) = &buckets {
+            buckets.check(&mut found);
+        }
         Ok(found.faults)
     }
 }

@@ -7,11 +7,15 @@
 //! Source: semantics f.7, c.1; `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`,
 //! `NextSnapshotFetcher`, `BoundedChecker`.
 
+mod checkpoint;
 mod line;
 mod start;
 
 use self::line::Passed;
-pub use self::start::{Start, end_of};
+pub use self::{
+    checkpoint::{check_checkpoint, check_progress, checkpoint, rolled_back_to},
+    start::{Start, end_of},
+};
 use super::{
     ScanPlan, ScanRequest, VersionSelector,
     feature_check::check_options,
@@ -121,11 +125,7 @@ impl StreamScan {
         let known = versions.snapshots.removals().read()?.count;
         self.passed = Some(Passed::before(&versions, next, known).map_err(|e| e.with("table", &self.ctx.name))?);
         // after that look: what was taken back before it is told by the time
-        line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &self.ctx.name))?;
-        match earliest(&versions)? {
-            Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
-            _ => Ok(()),
-        }
+        check_progress(&self.ctx, next, written_at)
     }
 
     /// What was read last, or lies before what is read first, is the table's still, or has expired.
@@ -135,14 +135,6 @@ impl StreamScan {
     pub fn check_follows(&self) -> Result<()> {
         let Some(passed) = &self.passed else { return Ok(()) };
         line::check_follows(&Versions::new(&self.ctx), passed).map_err(|e| e.with("table", &self.ctx.name))
-    }
-
-    /// Where the newest rollback behind what was read has gone back to.
-    pub fn rolled_back_to(&self) -> Result<Option<i64>> {
-        let next = self.next.unwrap_or(0);
-        let removals = Versions::new(&self.ctx).snapshots.removals().read()?;
-        let behind = removals.taken_back().filter(|rollback| rollback.kept < next.saturating_sub(1));
-        Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.kept))
     }
 
     /// A stream may begin right behind its end, with nothing to read, but not later.

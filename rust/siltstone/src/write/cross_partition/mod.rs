@@ -74,6 +74,8 @@ pub(super) struct KeyAssigner {
     made: Vec<String>,
     /// Nobody has looked since the last reset whether the keys of the table are the same.
     stale: bool,
+    /// Rows were left out since the last messages, and there are files that were handed out.
+    left_out: bool,
 }
 
 /// Where keys are.
@@ -132,6 +134,7 @@ impl KeyAssigner {
             known: None,
             made: Vec::new(),
             stale: false,
+            left_out: false,
         }))
     }
 
@@ -144,7 +147,7 @@ impl KeyAssigner {
         stretches: &[(Range<usize>, usize)],
     ) -> Result<Vec<Portion>> {
         self.know()?;
-        let (rules, existing) = (self.rules, self.existing);
+        let (rules, existing, waits) = (self.rules, self.existing, !self.made.is_empty());
         let Some(Known { places, partitions: known, .. }) = &mut self.known else {
             return Err(Error::new(ErrorKind::Internal, "the keys of the table were not looked at"));
         };
@@ -165,7 +168,7 @@ impl KeyAssigner {
                 let place = moved.get(hash).copied().or(before);
                 match place.map(|place| (place, partitions::partition_of(place) == own, existing)) {
                     Some((place, true, _)) => out.add(place, row, kind, false)?,
-                    Some((_, false, KeyElsewhere::IsLeftOut)) => {}
+                    Some((_, false, KeyElsewhere::IsLeftOut)) => self.left_out |= waits,
                     Some((place, false, KeyElsewhere::Stays)) => out.add(place, row, kind, true)?,
                     Some((place, false, KeyElsewhere::Moves)) if takes_back(kind) => out.add(place, row, kind, true)?,
                     Some((place, false, KeyElsewhere::Moves)) => {
@@ -259,6 +262,7 @@ impl KeyAssigner {
         if !self.made.is_empty() && !self.replaces {
             self.follow()?;
         }
+        self.left_out = false;
         let Some(known) = &self.known else { return Ok(()) };
         let seen = Seen { snapshot: known.base.clone(), made: self.made.clone() };
         for message in messages.iter_mut().filter(|message| !message.data.new_files.is_empty()) {
@@ -266,6 +270,16 @@ impl KeyAssigner {
             self.made.extend(message.data.new_files.iter().map(|file| file.file_name.clone()));
         }
         Ok(())
+    }
+
+    /// Whether it is known where keys are.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// Whether rows were left out because of keys that may be only in files that were handed out.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.left_out
     }
 
     /// What is known holds only where the table has the same keys still.

@@ -81,3 +81,32 @@ fn a_stream_that_begins_with_the_earliest_version_notices_a_rollback_to_a_tag_be
     let error = ids(&mut begun).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "{error}");
 }
+
+/// It went on behind commits that had come in the place of what was taken back: its file was newer than the rollback.
+#[test]
+fn a_consumer_is_not_set_behind_what_a_rollback_takes_back() {
+    let (io, _) = with_versions(6);
+    let others = |fs: &FileIoRef| {
+        back_to(fs, 3);
+        (40..=43).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+    };
+    let with_consumer = || ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() };
+    let latest = [("scan.mode", "latest")];
+    let set = |fs: &FileIoRef| table(fs).reset_consumer("c", None);
+    let begin = |fs: &FileIoRef| stream(fs, &latest, with_consumer()).map(drop);
+    for begins in [false, true] {
+        let first = |fs: &FileIoRef| if begins { begin(fs) } else { set(fs) };
+        let calls = before_each_call(&io, first, others, |call, fs, end| {
+            let next = table(fs).consumers().next_snapshot("c").unwrap();
+            if let Err(error) = end {
+                assert_eq!((error.kind(), next), (ErrorKind::SnapshotNotFound, None), "before call {call}: {error}");
+                return;
+            }
+            match stream(fs, &latest, with_consumer()).and_then(|mut stream| ids(&mut stream)) {
+                Ok(ids) => assert_eq!((ids, next), (Vec::new(), Some(8)), "before call {call}"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "before call {call}: {error}"),
+            }
+        });
+        assert!(calls > 8, "{calls}");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a reader has behind it as text, for those that keep it themselves and go on in another process: Spark's checkpoints.
+
+use serde::{Deserialize, Serialize};
+
+use super::line::{self, Passed};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    scan::time_travel::Versions,
+    snapshot::RemovedSnapshot,
+};
+
+/// A place in the line of versions of one table.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Checkpoint {
+    /// The last snapshot that was read; 0: none.
+    snapshot: i64,
+    /// What tells it from others of its id; `None`: it was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delta_manifest_list: Option<String>,
+    /// How many removal records there were.
+    removals: u64,
+    /// A schema of the table, and when that was made: another table of the name has another one.
+    schema_id: i64,
+    schema_time: i64,
+}
+
+/// The place of a reader that has read everything up to a snapshot.
+pub fn checkpoint(ctx: &TableContext, snapshot: i64) -> Result<String> {
+    let versions = Versions::new(ctx);
+    let removals = versions.snapshots.removals().read()?.count;
+    let passed = Passed::before(&versions, snapshot.saturating_add(1), removals)?;
+    let place = Checkpoint {
+        snapshot,
+        delta_manifest_list: passed.snapshot.map(|found| found.delta_manifest_list),
+        removals,
+        schema_id: ctx.schema.id,
+        schema_time: ctx.schema.time_millis,
+    };
+    serde_json::to_string(&place).map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))
+}
+
+/// What a reader has read up to its checkpoint is the table's still, or has expired. Returns the snapshot.
+///
+/// # Errors
+/// `SnapshotNotFound`: a rollback or fast-forward has taken it back, or another table is in the place of the one that was read;
+/// `InvalidArgument`: that is no checkpoint.
+pub fn check_checkpoint(ctx: &TableContext, text: &str) -> Result<i64> {
+    let place: Checkpoint = serde_json::from_str(text).map_err(|e| {
+        Error::new(ErrorKind::InvalidArgument, format!("not the place of a stream: {e}")).with("table", &ctx.name)
+    })?;
+    check_table(ctx, &place)?;
+    let id = place.snapshot;
+    let named = |delta_manifest_list| RemovedSnapshot { id, delta_manifest_list, commit: None };
+    let snapshot = place.delta_manifest_list.map(named);
+    let passed = Passed { id, snapshot, removals: place.removals, is_read: true };
+    line::check_follows(&Versions::new(ctx), &passed).map_err(|e| e.with("table", &ctx.name))?;
+    Ok(id)
+}
+
+fn check_table(ctx: &TableContext, place: &Checkpoint) -> Result<()> {
+    let time = match ctx.schemas.get(place.schema_id) {
+        Ok(schema) => Some(schema.time_millis),
+        Err(e) if e.kind() == ErrorKind::FileNotFound => None,
+        Err(e) => return Err(e),
+    };
+    if time == Some(place.schema_time) {
+        return Ok(());
+    }
+    let text = format!(
+        "the table that was read up to snapshot {} is not here any more: it was dropped, and another one is in its place, or its schema {} \
+         was taken back",
+        place.snapshot, place.schema_id
+    );
+    Err(Error::new(ErrorKind::SnapshotNotFound, text).with("table", &ctx.name).with("snapshot", place.snapshot).hint(
+        "start again from a snapshot that exists, without what was kept of the table before; reset the consumer, if there is one",
+    ))
+}
+
+/// A consumer can go on with a snapshot, its progress written at a time (epoch milliseconds).
+///
+/// # Errors
+/// `SnapshotExpired`; `SnapshotNotFound` when the table was rolled back since to a snapshot before.
+pub fn check_progress(ctx: &TableContext, next: i64, written_at: i64) -> Result<()> {
+    let versions = Versions::new(ctx);
+    line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &ctx.name))?;
+    match super::earliest(&versions)? {
+        Some(first) if next < first => Err(super::expired(next, first).with("table", &ctx.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Where the newest rollback behind a snapshot has gone back to.
+pub fn rolled_back_to(ctx: &TableContext, snapshot: i64) -> Result<Option<i64>> {
+    let removals = Versions::new(ctx).snapshots.removals().read()?;
+    let behind = removals.taken_back().filter(|rollback| rollback.kept < snapshot);
+    Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.kept))
+}

@@ -1,0 +1,163 @@
+//! Consumers: names under which a table remembers how far readers of changes have come, and keeps what they have not read.
+
+use super::{Table, replaced::explained};
+use crate::{
+    Error, ErrorKind, Result,
+    commit::replaced,
+    scan::{check_checkpoint, check_progress, checkpoint, first_readable, rolled_back_to},
+    snapshot::{Consumer, ConsumerManager},
+};
+
+impl Table {
+    /// Consumers of the table's branch.
+    pub fn consumers(&self) -> ConsumerManager {
+        self.context().consumers()
+    }
+
+    /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
+    pub(super) fn record(&self, consumer: &str, next: i64, reads_state: bool) -> Result<()> {
+        let ctx = self.context();
+        self.check_not_replaced()?;
+        let patience = ctx.options.upkeep_lock_timeout;
+        let recorded = self.consumers().record(&ctx.location, consumer, (next, reads_state), patience);
+        explained(ctx, recorded.map_err(|e| e.in_table(&ctx.name)))?;
+        if let Some(error) = replaced(ctx)? {
+            self.consumers().delete(consumer)?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// All consumers.
+    pub fn consumer_list(&self) -> Result<Vec<Consumer>> {
+        self.found(self.consumers().list(), Vec::is_empty)
+    }
+
+    /// Sets a consumer to a snapshot whose changes can be read, long-lived changelogs included; `None` = the one after the
+    /// latest.
+    pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
+        let snapshots = self.context().snapshots();
+        let removals = snapshots.removals().read()?.count;
+        let latest = snapshots.latest_id()?.unwrap_or(0);
+        let next = next_snapshot.unwrap_or(latest + 1);
+        let earliest = first_readable(self.context())?.unwrap_or(1);
+        if !(earliest..=latest + 1).contains(&next) {
+            let message = format!("a consumer can go on with snapshots {earliest} to {}, not {next}", latest + 1);
+            return Err(Error::new(ErrorKind::SnapshotNotFound, message)
+                .with("table", &self.context().name)
+                .with("snapshot", next)
+                .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
+        }
+        let consumers = self.consumers();
+        let before = match consumers.next_snapshot(id) {
+            // setting it is how a damaged one is mended
+            Err(e) if e.kind() == ErrorKind::CorruptFile => None,
+            found => found?,
+        };
+        self.record(id, next, false)?;
+        // an expiry that had chosen before the consumer was there, a rollback that came before its file
+        let gone = if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
+            Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
+                .hint("set the consumer again, to a newer snapshot")
+        } else if snapshots.removals().read()?.rolled_back_since(removals, next.saturating_sub(1)) {
+            let text = format!("a rollback or fast-forward has taken back what is before snapshot {next} meanwhile");
+            Error::new(ErrorKind::SnapshotNotFound, text).hint("set the consumer again, to a snapshot that exists")
+        } else {
+            return Ok(());
+        };
+        match before {
+            Some(before) => consumers.reset(id, before)?,
+            None => consumers.delete(id)?,
+        }
+        Err(gone.with("table", &self.context().name).with("snapshot", next))
+    }
+
+    /// Deletes a consumer, also one whose file is damaged; false when there was none.
+    pub fn delete_consumer(&self, id: &str) -> Result<bool> {
+        let consumers = self.consumers();
+        let known = consumers.ids()?.iter().any(|known| known == id);
+        if known {
+            consumers.delete(id)?;
+        }
+        Ok(known)
+    }
+
+    /// Registers a reader that begins, so that what it has not read is kept: the first snapshot that it needs, and whether its
+    /// whole state. `check_follows`: whether what lies before that is the table's still.
+    ///
+    /// # Errors
+    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there does not see it, and there is nothing to keep; those
+    /// of `check_follows`.
+    pub fn begin_consumer(
+        &self,
+        id: &str,
+        next: i64,
+        reads_state: bool,
+        check_follows: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        self.record(id, next, reads_state)?;
+        if let Err(error) = check_follows() {
+            self.consumers().delete(id)?;
+            return Err(error);
+        }
+        match first_readable(self.context())? {
+            Some(earliest) if next < earliest => {
+                self.consumers().delete(id)?;
+                Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired while the consumer began"))
+                    .with("table", &self.context().name)
+                    .with("consumer", id)
+                    .hint("begin again"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a consumer goes on: the next snapshot, and whether with its whole state, which nobody has read to its end; `None`: there
+    /// is no such consumer.
+    ///
+    /// # Errors
+    /// `SnapshotExpired`; `SnapshotNotFound`: what it has read was taken back by a rollback.
+    pub fn consumer_place(&self, id: &str) -> Result<Option<(i64, bool)>> {
+        let Some(known) = self.found(self.consumers().get(id), Option::is_none)? else { return Ok(None) };
+        if !known.reads_state {
+            check_progress(self.context(), known.next_snapshot, known.modified_millis)?;
+        }
+        Ok(Some((known.next_snapshot, known.reads_state)))
+    }
+
+    /// The place of a reader that has read everything up to a snapshot, as a text that it keeps.
+    pub fn checkpoint(&self, snapshot: i64) -> Result<String> {
+        explained(self.context(), checkpoint(self.context(), snapshot))
+    }
+
+    /// What a reader has read up to its checkpoint is the table's still, or has expired.
+    ///
+    /// # Errors
+    /// `SnapshotNotFound`: a rollback or fast-forward has taken it back, or another table is in its place.
+    pub fn check_checkpoint(&self, text: &str) -> Result<()> {
+        check_checkpoint(self.context(), text).map(drop)
+    }
+
+    /// Lets a consumer go on after a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Table::check_checkpoint`].
+    pub fn consumer_passed(&self, id: &str, text: &str) -> Result<()> {
+        let snapshot = check_checkpoint(self.context(), text)?;
+        self.remember(id, snapshot.saturating_add(1), || self.check_checkpoint(text))
+    }
+
+    /// Not what a rollback has taken back, whose ids are given again: whoever goes on with the consumer would pass over them.
+    pub(super) fn remember(&self, id: &str, next: i64, check_follows: impl Fn() -> Result<()>) -> Result<()> {
+        self.check_not_replaced()?;
+        check_follows()?;
+        self.record(id, next, false)?;
+        let rolled_back = check_follows();
+        if rolled_back.is_err()
+            && let Some(target) = rolled_back_to(self.context(), next.saturating_sub(1))?
+        {
+            self.record(id, target.saturating_add(1), false)?;
+        }
+        rolled_back
+    }
+}
