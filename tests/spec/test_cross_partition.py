@@ -1,5 +1,6 @@
 """Tables whose primary key lacks a partition column: a key is in one partition, wherever rows of it come."""
 
+import datetime as dt
 import multiprocessing
 import pathlib
 import struct
@@ -320,3 +321,39 @@ def test_the_index_of_keys_is_made_of_key_columns_alone(make):
     t.upsert([row(1, "a", 9), row(99, "c", 9)])
     found = t.scan(["id", "p"], "id = 1 OR id = 99").to_arrow().sort_by("id").to_pylist()
     assert found == [{"id": 1, "p": "a"}, {"id": 99, "p": "c"}]
+
+
+@pytest.mark.parametrize("producer", ["none", "lookup", "input"])
+def test_changes_applied_by_key_take_back_only_rows_of_their_partition(make, producer):
+    """As the page of changelogs says: they come partition by partition, and a key that moves may come before it goes."""
+    t = make({"id": "INT", "p": "STRING", "v": "INT"}, ["id"], ["p"], changelog_producer=producer)
+    state = {}
+    moves = [("b", range(6)), ("a", range(4)), ("c", [0, 4]), ("b", [0, 1, 5]), ("a", [0])]
+    for n, (partition, ids) in enumerate(moves):
+        t.upsert([{"id": i, "p": partition, "v": n} for i in ids])
+    # out of its partition and back in one commit: it goes where it was, not into another bucket
+    t.upsert([{"id": 2, "p": "z", "v": 7}, {"id": 2, "p": "a", "v": 8}])
+    for batch in t.changes():
+        for change in batch.to_pylist():
+            kind, key = change.pop("rowkind"), change["id"]
+            if kind in ("+I", "+U"):
+                state[key] = change
+            elif key in state and state[key]["p"] == change["p"]:
+                del state[key]
+    assert sorted(state.values(), key=lambda r: r["id"]) == sorted(t.scan().to_pylist(), key=lambda r: r["id"])
+
+
+@pytest.mark.parametrize("engine", ["first-row", "partial-update"])
+def test_an_open_writer_forgets_keys_that_a_compaction_has_let_expire(make, engine):
+    options = {"merge-engine": engine, "record-level.expire-time": "1 d", "record-level.time-field": "at"}
+    now = int(dt.datetime.now(dt.UTC).timestamp())
+    t = make({"id": "INT", "p": "STRING", "at": "INT"}, ["id"], ["p"], **options)
+    with t.writer() as w:
+        w.write([{"id": 1, "p": "a", "at": now - 3 * 86_400}])
+        w.commit()
+        st.open_table(t.location).compact(full=True)
+        assert t.scan().count() == 0
+        w.write([{"id": 1, "p": "b", "at": now}])
+        w.commit()
+    t.compact(full=True)
+    assert [(r["id"], r["p"]) for r in t.scan().to_pylist()] == [(1, "b")]

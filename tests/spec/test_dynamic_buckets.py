@@ -206,6 +206,21 @@ def test_a_version_that_has_lost_its_index_manifest_is_not_written_to(make):
     assert st.open_table(t.location).scan().count() == 6
 
 
+@pytest.mark.parametrize("settings", [("2", "5"), ("5", "2"), ("1", "100")])
+def test_two_writers_with_other_settings_at_the_same_time_keep_each_key_in_one_bucket(make, settings):
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=3)
+    t.upsert([{"id": i, "v": 0} for i in range(4)])
+    handles = [st.open_table(t.location, options={"dynamic-bucket.target-row-num": n}) for n in settings]
+    with handles[0].writer() as a, handles[1].writer() as b:
+        for n in range(3):
+            a.write([{"id": i, "v": 10 * n + 1} for i in range(n, n + 9)])
+            b.write([{"id": i, "v": 10 * n + 2} for i in range(n + 8, n - 1, -1)])
+            for writer in (a, b) if n % 2 else (b, a):
+                writer.commit()
+    assert {r["id"] for r in t.scan().to_pylist()} == set(range(11)) and t.scan().count() == 11
+    clean(t)
+
+
 def test_fsck_names_keys_that_are_not_where_the_index_says(make):
     t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2)
     t.upsert([{"id": i, "v": i} for i in range(4)])

@@ -200,5 +200,7 @@ def _flag(options: Mapping[str, str], key: str, *, default: bool) -> bool:
 def _number(options: Mapping[str, str], key: str, default: int) -> int:
     value = options.get(key, str(default))
     if not re.fullmatch(r"[1-9]\d{0,4}", value):
-        raise InvalidOption(f"the catalog option '{key}' = '{value}' is no length", context={"option": key})
+        raise InvalidOption(
+            f"the catalog option '{key}' = '{value}' is not a number from 1 to 99999", context={"option": key}
+        )
     return int(value)

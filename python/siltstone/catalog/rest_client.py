@@ -172,7 +172,7 @@ class Client:
                 done = False if response.status == _TOO_MANY or _is_own(data) else outcome()
                 if done is None:
                     raise StorageError(
-                        f"something before the catalog's server {self.server} says {response.status} {response.reason}",
+                        f"a gateway before the server {self.server} answered {response.status} {response.reason}",
                         hint="it may have passed the request on: look whether it was done before you try again",
                     )
             if done:

@@ -10,6 +10,8 @@ from siltstone.errors import InvalidArgument
 from siltstone.procedures.parse import text_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from siltstone import Table
 
 _CALL = re.compile(
@@ -31,15 +33,32 @@ def with_max_partitions(query: str, find: Callable[[str], Table]) -> str:
 
 
 def _literal(table: Table) -> str:
+    """The largest value, in the order of its type; NULL where all are null, or there are none."""
     import pyarrow as pa
+
+    from siltstone.spark.types import spark_schema
 
     if not table.partition_by:
         raise InvalidArgument(f"max_pt: {table.name} has no partitions", context={"table": table.name})
     first = table.partition_by[0]
-    found = table.inspect("partitions", ["partition"], "record_count > 0").to_arrow().column(0).to_pylist()
-    values: list[str] = [name.partition("/")[0].removeprefix(f"{first}=") for name in found]
-    if not values:
+    texts = [value for p in table.partitions() if p.rows and (value := p.spec[first]) is not None]
+    if not texts:
         return "NULL"
-    if pa.types.is_integer(table.schema.field(first).type):
-        return str(max(map(int, values)))
-    return "'" + max(values).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    field = table.schema.field(first)
+    if pa.types.is_string(field.type):
+        # the order of UTF-8, as everywhere in Paimon
+        return _text(max(texts, key=str.encode))
+    values = pa.array(texts).cast(_comparable(field.type))
+    largest = texts[values.to_pylist().index(max(values.to_pylist()))]
+    return f"CAST({_text(largest)} AS {spark_schema(table.schema)[first].dataType.simpleString()})"
+
+
+def _comparable(kind: pa.DataType) -> pa.DataType:
+    """A type that texts of values can be cast to, with the order of the values."""
+    import pyarrow as pa
+
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import UnsupportedType
+from siltstone.procedures.naming import quoted
 from siltstone.spark.column_names import ColumnNames
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def paimon_type(t: Any) -> str:
     if isinstance(t, st.MapType):
         return f"MAP<{paimon_type(t.keyType)} NOT NULL, {paimon_type(t.valueType)}>"
     if isinstance(t, st.StructType):
-        return f"ROW<{', '.join(f'`{f.name}` {paimon_type(f.dataType)}' for f in t)}>"
+        return f"ROW<{', '.join(f'{quoted(f.name)} {paimon_type(f.dataType)}' for f in t)}>"
     simple: dict[type, str] = {
         st.BooleanType: "BOOLEAN",
         st.ByteType: "TINYINT",

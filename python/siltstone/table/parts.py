@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from siltstone._args import flag, names
 from siltstone._data import arrow_stream
@@ -138,19 +137,10 @@ class Parts(Reading):
             >>> example_table().partitions()
             []
         """
-        if not self.partition_by:
-            return []
-        null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
-        rows = self.inspect("partitions").to_pylist()
+        names = self.partition_by
         return Listed(
-            Partition(
-                _spec(row["partition"], null),
-                row["file_count"],
-                row["record_count"],
-                row["file_size_in_bytes"],
-                row["last_update_time"],
-            )
-            for row in rows
+            Partition(dict(zip(names, values, strict=True)), files, rows, size, None if at is None else _wall_time(at))
+            for values, files, rows, size, at in (self._core.partitions() if names else [])
         )
 
     def drop_partitions(
@@ -243,8 +233,5 @@ class Parts(Reading):
         return json.loads(text) if text else {}
 
 
-def _spec(path: str, null: str) -> dict[str, str | None]:
-    """The values of a partition's directories, ``dt=2026-11-20/hour=8``."""
-    pairs = (part.partition("=") for part in path.split("/"))
-    values = {unquote(name): unquote(value) for name, _, value in pairs}
-    return {name: None if value == null else value for name, value in values.items()}
+def _wall_time(millis: int) -> dt.datetime:
+    return dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=millis)  # noqa: DTZ001  # local time

@@ -197,6 +197,14 @@ impl PyTable {
         interruptible(py, || Ok(table.reset_consumer(id, next_snapshot)?))
     }
 
+    /// `(values, files, rows, bytes, milliseconds of local time)` of each.
+    #[allow(clippy::type_complexity, reason = "a Python tuple")]
+    fn partitions(&self, py: Python<'_>) -> Result<Vec<(Vec<Option<String>>, i64, i64, i64, Option<i64>)>> {
+        let table = self.table()?;
+        let all = interruptible(py, || Ok(table.partitions()?))?;
+        Ok(all.into_iter().map(|p| (p.values, p.files, p.rows, p.bytes, p.last_write)).collect())
+    }
+
     /// `(next snapshot, whether its whole state)`.
     fn consumer_place(&self, py: Python<'_>, id: &str) -> Result<Option<(i64, bool)>> {
         let table = self.table()?;

@@ -74,7 +74,7 @@ def _write(app: App, t: Table, files: list[str], mode: str) -> None:
     type=click.Choice(["append", "upsert", "overwrite"]),
     default="append",
     show_default=True,
-    help="Add rows, replace rows with the same key, or replace the partitions that the rows are of.",
+    help="Add rows, replace rows with the same key, or replace the partitions that the rows belong to.",
 )
 @pass_app
 def write(app: App, table: str, files: tuple[str, ...], kind: str | None, mode: str) -> None:

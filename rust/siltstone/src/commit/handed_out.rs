@@ -49,7 +49,7 @@ impl TableCommit {
         let Some(after) = after.collect::<Option<Vec<&RemovedSnapshot>>>() else { return Ok(None) };
         let Some(after) = after.into_iter().min_by_key(|after| after.id) else { return Ok(Some(Vec::new())) };
         let mut there: HashSet<String> = HashSet::new();
-        let known = changes_since(&self.ctx, after, newest, |entries| {
+        let known = changes_since(&self.ctx, after, newest, false, |entries| {
             let added = entries.into_iter().filter(|entry| entry.kind == EntryKind::Add);
             there.extend(added.map(|entry| entry.file.file_name));
             Ok(())

@@ -129,7 +129,7 @@ impl<'a> Check<'a> {
         let own: HashSet<&str> = changes.files.iter().map(|entry| entry.file.file_name.as_str()).collect();
         let mut missing: HashSet<&str> = writer.made.iter().copied().filter(|name| !own.contains(name)).collect();
         let mut theirs: Vec<ManifestEntry> = Vec::new();
-        let known = changes_since(self.ctx, &writer.seen.snapshot, latest, |entries| {
+        let known = changes_since(self.ctx, &writer.seen.snapshot, latest, false, |entries| {
             for entry in entries {
                 let name = entry.file.file_name.as_str();
                 match entry.kind {

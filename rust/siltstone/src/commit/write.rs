@@ -269,7 +269,7 @@ fn next_id(latest: Option<&Snapshot>) -> Result<i64> {
     limits::next_id(last).ok_or_else(|| {
         Error::new(ErrorKind::CorruptFile, format!("no snapshot can come after snapshot {last}"))
             .with("snapshot", last)
-            .hint("no writer counts as far: roll back to a snapshot with a smaller id")
+            .hint("snapshot ids end there: roll back to a snapshot with a smaller id")
     })
 }
 

@@ -8,8 +8,8 @@ use crate::{
     snapshot::{CommitKind, RemovedSnapshot, Snapshot},
 };
 
-/// Calls `visit` with the entries of each snapshot after `base` (id 0: there was none), up to `latest`, that has changed rows: compactions and
-/// statistics change none. False when nobody can tell what came since: `base` was rolled back, or one of them has expired.
+/// Calls `visit` with the entries of each snapshot after `base` (id 0: there was none), up to `latest`, that has changed rows: statistics change
+/// none, and compactions, unless `compactions` are asked for, where rows expire by their age. False when nobody can tell what came since: `base` was rolled back, or one of them has expired.
 ///
 /// # Errors
 /// Those of `visit`, and of reading.
@@ -17,6 +17,7 @@ pub(crate) fn changes_since(
     ctx: &TableContext,
     base: &RemovedSnapshot,
     latest: Option<&Snapshot>,
+    compactions: bool,
     mut visit: impl FnMut(Vec<ManifestEntry>) -> Result<()>,
 ) -> Result<bool> {
     let Some(latest) = latest else { return Ok(base.id == 0) };
@@ -40,8 +41,10 @@ pub(crate) fn changes_since(
             Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => return Ok(false),
             Err(e) => return Err(e),
         };
-        if matches!(snapshot.commit_kind, CommitKind::Compact | CommitKind::Analyze) {
-            continue;
+        match snapshot.commit_kind {
+            CommitKind::Analyze => continue,
+            CommitKind::Compact if !compactions => continue,
+            _ => {}
         }
         visit(listed_entries(ctx, snapshot.delta_list(), &EntryFilter::default())?)?;
     }

@@ -156,9 +156,13 @@ fn check_bucket_change(bucket: i32, value: Option<&str>) -> Result<()> {
         Some(_) if bucket == -1 => {
             fixed("'bucket' cannot change from -1, the table has snapshots", "create another table and copy the rows")
         }
-        Some(_) => {
+        Some(_) if bucket > 0 => {
             fixed("'bucket' can only change to a number of at least 1", "create another table and copy the rows")
         }
+        Some(_) => fixed(
+            &format!("'bucket' cannot change from {bucket}, the table has snapshots"),
+            "t.rescale(N) gives the rows other buckets; otherwise create another table and copy the rows",
+        ),
     }
 }
 

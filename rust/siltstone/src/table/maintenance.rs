@@ -14,7 +14,7 @@ use crate::{
         branch::{self, BranchSource},
         expire::{self, PartitionExpiry, Retention},
         fsck::{Verdict, fsck},
-        orphan_files::remove_orphan_files,
+        orphan_files::remove_orphan_files_by_age,
         rollback::rollback,
         tag::{self, CreateTag},
     },
@@ -303,7 +303,7 @@ impl Table {
         let kept = match &args.expiration_time {
             Some(text) => duration_argument("expiration_time", text)?,
             None => options.partition_expiration_time.ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "how long are partitions kept? Give expiration_time")
+                Error::new(ErrorKind::InvalidArgument, "expire_partitions needs expiration_time")
                     .with("table", &ctx.name)
                     .hint("or set the table option partition.expiration-time")
             })?,
@@ -324,7 +324,7 @@ impl Table {
     pub fn remove_orphan_files(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
         let now = now_millis();
         let before = older_than.unwrap_or(now - ORPHAN_AGE_MILLIS);
-        let cleaned = self.cleaned(|| remove_orphan_files(self.context(), before, now, dry_run));
+        let cleaned = self.cleaned(|| remove_orphan_files_by_age(self.context(), before, now, dry_run));
         self.found(cleaned, |_| false)
     }
 

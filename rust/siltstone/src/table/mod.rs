@@ -48,6 +48,6 @@ pub use route::RowAssigner;
 pub use scan::{Planned, explain};
 pub use served::{GoBack, ServedTable, TableServer};
 pub use split::ReadableSplit;
-pub use system::{InspectArgs, Subject};
+pub use system::{InspectArgs, Partition, Subject};
 pub use versions::FileEntry;
 pub use write::{CommitReport, TableWriter};

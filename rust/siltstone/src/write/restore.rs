@@ -138,6 +138,8 @@ pub(crate) fn other_bucket_count(ctx: &TableContext, place: &str, wanted: i32, o
     let says = newest.and_then(|schema| schema.options.get("bucket").and_then(|n| n.parse::<i32>().ok()));
     let hint = if says == Some(old) {
         format!("the table was rescaled to {old} buckets since it was opened: open it again")
+    } else if wanted < 1 {
+        "another table, or one with other buckets, is in the place of the one that was opened: open it again".to_owned()
     } else {
         format!(
             "run t.rescale({wanted}), or set the option 'bucket' back to {old}; open the table again when it was rescaled"

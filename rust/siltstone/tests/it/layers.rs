@@ -164,7 +164,27 @@ mod the_rules_see {
         assert!(hides("use crate as root; fn f() { root::b::g() }"));
         assert!(hides("use crate::*; fn f() { b::g() }"));
         assert!(hides("macro_rules! at { ($m:ident) => { crate::$m::g() } }"));
+        assert!(hides("use crate::{b::g, self as root}; fn f() { root::c::g() }"));
+        assert!(hides("use super::{\n    self as root,\n};"));
+        assert!(hides("use super::*; fn f() { b::g() }"));
+        assert!(hides("extern crate self as own;"));
+        assert!(hides("mod inner { use super::super::b::g; }"));
         assert!(!hides("use crate::b::g; // use crate::*"));
+        assert!(!hides("fn f(self) -> i8 { self as i8 }"));
+    }
+
+    #[test]
+    fn an_upward_edge_behind_a_field_or_an_arm_of_tests() {
+        for text in [
+            "struct A { #[cfg(test)] probe: u32, other: u32 } fn f() { crate::high::g() }",
+            "struct A { #[cfg(test)] pub(crate) probe: u32 } fn f() { crate::high::g() }",
+            "fn f(x: u32) { match x { #[cfg(test)] Some(7) => 7, _ => crate::high::g() } }",
+            "#[cfg(test)] pub(super) fn t<A, B>(a: A) { crate::none::g() } fn f() { crate::high::g() }",
+        ] {
+            let sources = Crate::of([source("low", text), source("high", "")]).sources;
+            let order = ["low", "high"].map(|name| BTreeSet::from([name.to_owned()]));
+            assert_eq!(upward(&order, &sources), ["low uses `high::g`"], "{text}");
+        }
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod after_records;
 mod batch_tag;
 mod beginning;
 mod changelogs;
+mod clocks;
 mod crash_points;
 mod dies;
 mod first_commit;

@@ -139,7 +139,7 @@ impl Names {
         match found.as_slice() {
             [only] => Ok(only.name.clone()),
             [] => Err(resolve_column(&self.fields, name, false).err().unwrap_or_else(|| invalid("no such column"))),
-            _ => Err(invalid(format!("'{name}' is a column of both: which one is meant?"))
+            _ => Err(invalid(format!("both the table and the source have a column '{name}'"))
                 .hint(format!("write t.{name} or s.{name}"))),
         }
     }

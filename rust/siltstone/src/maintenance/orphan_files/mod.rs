@@ -20,11 +20,15 @@ use crate::{
         CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, finish_released,
         name_lost_tag, plan_beside_others, upkeep_lock,
     },
+    env::new_uuid,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     path::branch_root,
     schema::SchemaManager,
 };
+
+/// A clock that is ahead by no more than this is no other one.
+const SAME_CLOCK_MILLIS: i64 = 60_000;
 
 /// Deletes files older than `older_than` (epoch milliseconds) that nothing refers to; with `dry_run` only lists them.
 ///
@@ -32,6 +36,32 @@ use crate::{
 /// `InvalidArgument` for a time in the future; `CorruptFile` where lists of manifests are all that is left of versions; a branch without schema, a snapshot, tag or manifest that cannot be read:
 /// what they need is not known, so nothing is deleted.
 pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_run: bool) -> Result<Report> {
+    clean(ctx, older_than, now, dry_run, || Ok(0))
+}
+
+/// [`remove_orphan_files`] where `older_than` was counted from `now`, which a clock says that may be ahead of the storage's, by which
+/// files have their times: files that were written a moment ago looked old, and commits were left without files.
+pub fn remove_orphan_files_by_age(ctx: &TableContext, older_than: i64, now: i64, dry_run: bool) -> Result<Report> {
+    clean(ctx, older_than, now, dry_run, || if dry_run { Ok(0) } else { ahead_of_storage(ctx, now) })
+}
+
+/// By how much a clock is ahead of the storage's. Writes a file beside the lock, which is held, and deletes it.
+fn ahead_of_storage(ctx: &TableContext, now: i64) -> Result<i64> {
+    let path = format!("{}/siltstone/.clock-{}.tmp", ctx.location.trim_end_matches('/'), new_uuid());
+    ctx.fs.overwrite(&path, b"")?;
+    let written = ctx.fs.status(&path);
+    ctx.fs.delete(&path)?;
+    let ahead = written?.map_or(0, |file| now.saturating_sub(file.modified_millis));
+    Ok(if ahead > SAME_CLOCK_MILLIS { ahead } else { 0 })
+}
+
+fn clean(
+    ctx: &TableContext,
+    older_than: i64,
+    now: i64,
+    dry_run: bool,
+    ahead: impl FnOnce() -> Result<i64>,
+) -> Result<Report> {
     if older_than > now {
         return Err(Error::new(ErrorKind::InvalidArgument, "the age limit of orphan files lies in the future")
             .with("table", &ctx.name)
@@ -47,6 +77,7 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
         let all = branches(ctx).unwrap_or_default().into_iter();
         all.fold(error, |error, branch| name_lost_tag(&TableContext { branch, ..ctx.clone() }, error))
     };
+    let older_than = older_than.saturating_sub(ahead()?);
     let (plan, examined) = plan_beside_others(|| plan(ctx, older_than)).map_err(named)?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("examined_files", examined))
 }

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
+pub use self::partitions::Partition;
 use self::rows::Rows;
 use super::Table;
 use crate::{

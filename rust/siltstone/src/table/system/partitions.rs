@@ -65,6 +65,40 @@ fn of_both_branches(table: &Table) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
     Ok(all)
 }
 
+/// A partition that has files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Texts of its values, in the order of the partition columns; `None` is null.
+    pub values: Vec<Option<String>>,
+    /// Data files.
+    pub files: i64,
+    /// Rows in them.
+    pub rows: i64,
+    /// Their bytes.
+    pub bytes: i64,
+    /// When the newest was written, milliseconds of local time.
+    pub last_write: Option<i64>,
+}
+
+impl Table {
+    /// The partitions of the newest version. Their names in `$partitions` cannot be taken apart: values are not escaped there.
+    pub fn partitions(&self) -> Result<Vec<Partition>> {
+        let types = types(self);
+        let partition = |((partition, _), sum): ((Vec<u8>, i32), Sum)| {
+            let values = super::text::values(&partition, &types)?;
+            let text = |(value, kind): (&Datum, _)| (!value.is_null()).then(|| crate::row::datum_to_text(value, kind));
+            Ok(Partition {
+                values: values.iter().zip(&types).map(text).collect(),
+                files: sum.files,
+                rows: sum.rows,
+                bytes: sum.bytes,
+                last_write: sum.newest,
+            })
+        };
+        of_both_branches(self)?.into_iter().map(partition).collect()
+    }
+}
+
 /// A partition as `dt=a/h=1`.
 pub(super) fn name(table: &Table, partition: &[u8]) -> Result<String> {
     let ctx = table.context();

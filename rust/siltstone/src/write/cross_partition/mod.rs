@@ -49,6 +49,8 @@ use crate::{
 
 /// Rows between two questions whether to stop.
 const STRETCH: usize = 1 << 16;
+/// Keys that are remembered where they were.
+const MOST_LEFT: usize = 1 << 18;
 
 /// What an index of keys may use.
 pub(super) struct IndexRoom {
@@ -76,6 +78,9 @@ pub(super) struct KeyAssigner {
     stale: bool,
     /// Rows were left out since the last messages, and there are files that were handed out.
     left_out: bool,
+    /// Where keys were that have moved since the last messages: one that comes back goes there, so that readers of changes see
+    /// it go before it comes.
+    left: HashMap<KeyHash, u64>,
 }
 
 /// Where keys are.
@@ -135,6 +140,7 @@ impl KeyAssigner {
             made: Vec::new(),
             stale: false,
             left_out: false,
+            left: HashMap::new(),
         }))
     }
 
@@ -174,7 +180,12 @@ impl KeyAssigner {
                     Some((place, false, KeyElsewhere::Moves)) => {
                         out.add(place, row, RowKind::Delete.to_byte(), true)?;
                         known.remove(place);
-                        let new = known.assign(own, rules);
+                        let before = self.left.get(hash).copied().filter(|left| partitions::partition_of(*left) == own);
+                        let new = before.inspect(|place| known.add(*place, 1));
+                        let new = new.unwrap_or_else(|| known.assign(own, rules));
+                        if self.left.len() < MOST_LEFT {
+                            self.left.entry(*hash).or_insert(place);
+                        }
                         moved.insert(*hash, new);
                         out.add(new, row, kind, false)?;
                     }
@@ -235,10 +246,12 @@ impl KeyAssigner {
     /// looked at.
     fn follow(&mut self) -> Result<bool> {
         let Some(known) = &mut self.known else { return Ok(false) };
+        // a compaction leaves out what is too old
+        let ages = self.ctx.options.record_level_expire_time.is_some();
         let made: HashSet<&str> = self.made.iter().map(String::as_str).collect();
         let (alone, newest, there) = at_newest(&self.ctx, |newest| {
             let (mut others, mut there) = (false, HashSet::new());
-            let in_line = changes_since(&self.ctx, &known.base, newest, |entries| {
+            let in_line = changes_since(&self.ctx, &known.base, newest, ages, |entries| {
                 for entry in &entries {
                     let name = entry.file.file_name.as_str();
                     others |= entry.kind != EntryKind::Add || !made.contains(name);
@@ -262,7 +275,7 @@ impl KeyAssigner {
         if !self.made.is_empty() && !self.replaces {
             self.follow()?;
         }
-        self.left_out = false;
+        (self.left_out, self.left) = (false, HashMap::new());
         let Some(known) = &self.known else { return Ok(()) };
         let seen = Seen { snapshot: known.base.clone(), made: self.made.clone() };
         for message in messages.iter_mut().filter(|message| !message.data.new_files.is_empty()) {

@@ -18,7 +18,27 @@ pub(super) struct Source {
 }
 
 /// Another name of the crate, all names of it, and a path that a macro completes.
-const HIDING: [&str; 4] = ["use crate as ", "use crate::{self", "crate::*", "crate::$"];
+const HIDING: [&str; 5] = ["use crate as ", "use crate::{self", "crate::*", "crate::$", "extern crate"];
+/// What the text after an attribute begins with when it is an item, not a field or an arm.
+const ITEMS: [&str; 17] = [
+    "fn",
+    "impl",
+    "mod",
+    "use",
+    "struct",
+    "enum",
+    "const",
+    "static",
+    "type",
+    "trait",
+    "unsafe",
+    "async",
+    "extern",
+    "let",
+    "union",
+    "macro_rules",
+    "#",
+];
 
 pub(super) struct Crate {
     pub(super) modules: BTreeSet<Vec<String>>,
@@ -57,7 +77,8 @@ impl Crate {
         let sources = texts.iter().map(|(module, (name, code))| {
             let used = paths(code).into_iter().filter_map(|path| absolute(module, &path));
             let used = used.map(|path| follow(&path, &exports, &modules)).collect();
-            let hidden = HIDING.into_iter().filter(|text| code.contains(text)).collect();
+            let hidden = HIDING.into_iter().filter(|text| code.contains(text));
+            let hidden = hidden.chain(hidden_uses(code)).chain(goes_beyond(module, code)).collect();
             Source { path: name.into(), module: module.clone(), used, hidden }
         });
         Self { sources: sources.collect(), modules }
@@ -110,6 +131,26 @@ fn absolute(module: &[String], path: &[String]) -> Option<Vec<String>> {
         "crate" => Some(rest),
         _ => Some([module.get(..module.len().checked_sub(ups)?)?, &rest].concat()),
     }
+}
+
+/// `use` with another name of what it begins with, and with all names of a module above.
+fn hidden_uses(code: &str) -> impl Iterator<Item = &'static str> {
+    let items = code.match_indices("use ").filter_map(|(at, _)| code[at + 4..].split(';').next());
+    items.filter_map(|item| {
+        let item: String = item.split_whitespace().collect::<Vec<_>>().join(" ");
+        let up = item.trim_start_matches("super::");
+        if item.contains("self as ") {
+            Some("self as")
+        } else {
+            (up.len() < item.len() && up.starts_with('*')).then_some("super::*")
+        }
+    })
+}
+
+/// `super` above the root: in a module within a file.
+fn goes_beyond(module: &[String], code: &str) -> Option<&'static str> {
+    let ups = |path: Vec<String>| path.iter().take_while(|part| *part == "super").count();
+    paths(code).into_iter().map(ups).any(|ups| ups > module.len()).then_some("super beyond the root")
 }
 
 /// All paths of a text that begin with `crate`, `super` or `self`.
@@ -180,14 +221,23 @@ fn without_tests(text: &str) -> (String, Vec<String>) {
     (code, modules)
 }
 
-/// Up to the `;` or `}` that ends an item.
+/// Up to the `;` or `}` that ends an item, or the `,` or bracket that ends a field or an arm.
 fn item_length(item: &str) -> usize {
     let mut depth = 0_i32;
+    let begin = item.trim_start();
+    let begin = begin.strip_prefix("pub").map_or(begin, |rest| rest.trim_start());
+    let begin =
+        if begin.starts_with('(') { begin.split_once(')').map_or(begin, |(_, rest)| rest.trim_start()) } else { begin };
+    let word = begin.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let is_item = ITEMS.contains(&word) || begin.starts_with('#');
     for (at, c) in item.char_indices() {
         match c {
             '{' | '(' | '[' => depth += 1,
             '}' | ')' | ']' => depth -= 1,
             _ => {}
+        }
+        if !is_item && (depth < 0 || depth == 0 && c == ',') {
+            return at;
         }
         if depth == 0 && (c == ';' || c == '}') {
             return at + 1;

@@ -1,0 +1,46 @@
+"""Partitions as they are named: values are not escaped in `$partitions`, so that its names cannot be taken apart."""
+
+import pytest
+
+ODD = ["a", "a/b", "a%41", "x=y", "k=v/p=w", "\U0001f600", None]
+
+
+def test_specs_have_the_values_and_drop_what_they_name(make):
+    """`a%41` was shown as `aA`, and `a/b` as `a`: dropping them dropped others."""
+    t = make({"p": "STRING", "q": "INT", "id": "INT"}, partition_by=["p", "q"])
+    t.append([{"p": p, "q": q, "id": n} for n, p in enumerate(ODD) for q in (1, None)])
+    found = t.partitions()
+    assert sorted((str(p.spec["p"]), str(p.spec["q"])) for p in found) == sorted(
+        (str(p), q) for p in ODD for q in ("1", "None")
+    )
+    assert all(p.rows == 1 and p.files == 1 and p.last_update is not None for p in found)
+    for partition in [p for p in found if p.spec["p"] != "a"]:
+        t.drop_partitions(partition.spec)
+    assert sorted(r["id"] for r in t.scan().to_pylist()) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "largest"),
+    [
+        ("DECIMAL(5,1)", ["9.5", "10.5"], "10.5"), ("DOUBLE", [9.5, 10.5, None], "10.5"), ("INT", [9, 10, None], "10"),
+        ("STRING", ["a/b", "A", None], "a/b"), ("STRING", ["\uffff", "\U0001f600"], "\U0001f600"),
+        ("DATE", ["1999-12-31", "0012-01-01"], "1999-12-31"), ("STRING", [None], None),
+    ],
+)  # fmt: skip
+def test_max_pt_compares_values_of_the_columns_type(make, kind, values, largest):
+    pytest.importorskip("pyspark")
+    from siltstone.spark.max_partition import with_max_partitions
+
+    t = make({"p": kind, "id": "INT"}, partition_by=["p"])
+    t.append(arrow_rows(t, values))
+    text = with_max_partitions("SELECT sys.max_pt('db.t')", lambda _: t)
+    assert (f"'{largest}'" if largest is not None else "NULL") in text
+
+
+def arrow_rows(t, values):
+    import pyarrow as pa
+
+    column = pa.array(values)
+    if pa.types.is_string(column.type):
+        column = column.cast(t.schema.field("p").type)
+    return pa.table({"p": column.cast(t.schema.field("p").type), "id": pa.array(range(len(values)), pa.int32())})
