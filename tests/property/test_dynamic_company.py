@@ -49,8 +49,11 @@ def upsert(location, number, commits, folder):
     with account.open("a", encoding="utf-8") as out:
         for n in range(max(told, default=-1) + 1, commits):
             began = time.monotonic()
-            report = st.open_table(location, options=OPTIONS).upsert(rows_of(number, n))
+            t = st.open_table(location, options=OPTIONS)
+            before = t.snapshot()
+            report = t.upsert(rows_of(number, n))
             line = {"n": n, "snapshot": report.snapshots[0].id, "seconds": time.monotonic() - began}
+            line["began_at"] = 0 if before is None else before.id
             out.write(json.dumps(line) + "\n")
             out.flush()
 
@@ -104,17 +107,22 @@ def check(t, folder, setting):
     values = {row["id"]: row["v"] for row in found}
     assert len(values) == len(found), "a key twice"
     kinds = {s.id: s.kind for s in t.history(1_000_000)}
-    told, written = [], {}
+    told, written, committed, newest = [], {}, {}, {}
     for number in range(setting.writers):
         account = pathlib.Path(folder, f"{number}.jsonl").read_text("utf-8").splitlines()
         lines = [json.loads(line) for line in account]
         assert [line["n"] for line in lines] == list(range(setting.commits))
         told += [(number, line) for line in lines]
-        for n in range(setting.commits):
-            for key in rows_of(number, n)["id"].to_pylist():
-                written.setdefault(key, set()).add(number * 1_000_000 + n)
+        for line in lines:
+            value = number * 1_000_000 + line["n"]
+            committed[value] = line["snapshot"]
+            for key in rows_of(number, line["n"])["id"].to_pylist():
+                written.setdefault(key, set()).add(value)
+                newest[key] = max(newest.get(key, 0), line["began_at"])
     assert set(values) == set(written)
     assert all(values[key] in all_ for key, all_ in written.items())
+    # no commit that began later has the key: its value would be the newer one
+    assert all(newest[key] < committed[value] for key, value in values.items())
     assert len({line["snapshot"] for _, line in told}) == len(told)
     for number, line in told:
         assert kinds[line["snapshot"]] == "APPEND", line

@@ -66,9 +66,16 @@ fn collect(file: &str, text: &str, with_arguments: bool, lists: &mut Lists) {
         for (at, _) in code.match_indices(keyword) {
             let rest = &code[at + keyword.len()..];
             let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let Some(begin) = rest.find([open, ';']).filter(|begin| rest[*begin..].starts_with(open)) else { continue };
+            let from = name.len() + generics(&rest[name.len()..]);
+            let Some(begin) = rest[from..]
+                .find([open, ';'])
+                .map(|begin| from + begin)
+                .filter(|begin| rest[*begin..].starts_with(open))
+            else {
+                continue;
+            };
             if !name.is_empty() && !rest[..begin].contains('}') {
-                lists.insert(format!("{file}: {keyword}{name}"), names(&rest[begin + open.len_utf8()..]));
+                lists.insert(format!("{file}: {keyword}{name} at {at}"), names(&rest[begin + open.len_utf8()..]));
             }
         }
     };
@@ -76,6 +83,23 @@ fn collect(file: &str, text: &str, with_arguments: bool, lists: &mut Lists) {
     if with_arguments {
         add("fn ", '(');
     }
+}
+
+/// Bytes of `<F: Fn(i32) -> i32>` behind a name; 0: it has none.
+fn generics(rest: &str) -> usize {
+    let (mut depth, mut before) = (0_usize, ' ');
+    for (at, c) in rest.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if before != '-' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return if c == '>' { at + 1 } else { 0 };
+        }
+        before = c;
+    }
+    0
 }
 
 /// `name:` at the outermost level, up to the end of the list.
@@ -117,7 +141,8 @@ mod it_sees {
         );
         let expected = [("f: fn g", vec!["h"]), ("f: struct A", vec!["a", "d"])];
         let expected = expected.map(|(name, names)| (name.to_owned(), names.into_iter().map(str::to_owned).collect()));
-        assert_eq!(found, Lists::from(expected));
+        let found = found.into_iter().map(|(name, names)| (name.split(" at ").next().unwrap().to_owned(), names));
+        assert_eq!(found.collect::<Lists>(), Lists::from(expected));
     }
 
     #[test]
@@ -125,6 +150,10 @@ mod it_sees {
         let five = "a: A, b: B, c: C, d: D, e: E";
         assert_eq!(twins(&lists(&format!("struct S {{ {five} }} fn s({five}) {{}}"))), [""; 0]);
         assert_eq!(twins(&lists(&format!("struct S {{ {five}, f: F }} fn s({five}, f: F) {{}}"))).len(), 1);
+        let generic = format!("struct S {{ {five}, f: F }} fn s<G: Fn(i32) -> i32>(g: G, {five}, f: F) {{}}");
+        assert_eq!(twins(&lists(&generic)).len(), 1);
+        let again = format!("struct S {{ {five}, f: F }} fn s({five}, f: F) {{}} mod other {{ fn s() {{}} }}");
+        assert_eq!(twins(&lists(&again)).len(), 1);
         assert_eq!(twins(&lists(&format!("struct S {{ {five} }} fn s({five}) {{}} struct T {{ {five} }}"))).len(), 1);
     }
 }
