@@ -176,8 +176,9 @@ def _change_unkeyed(
     def find(columns: Sequence[str], versions: dict[str, int | None]) -> DataFrame:
         items = [f"{quoted(c)} AS {old(at)}" for at, c in enumerate(columns)]
         items += [*set_values(stored, table), f"'{kind}' AS {KIND}"]
-        query = f"SELECT DISTINCT {', '.join(items)} FROM {name}{condition}"  # noqa: S608  # the user's own statement
-        return run(target.spark, query, versions=versions)
+        query = f"SELECT {', '.join(items)} FROM {name}{condition}"  # noqa: S608  # the user's own statement
+        # the new values are those of the old ones; DISTINCT would compare them, which no MAP can be
+        return run(target.spark, query, versions=versions).dropDuplicates([old(at) for at in range(len(columns))])
 
     change_rows(Change(table, known_as, [where or "true", *values.values()], list(values), {kind}, find))
 
