@@ -47,7 +47,9 @@ pub fn remove_orphan_files_by_age(ctx: &TableContext, older_than: i64, now: i64,
 
 /// By how much a clock is ahead of the storage's. Writes a file beside the lock, which is held, and deletes it.
 fn ahead_of_storage(ctx: &TableContext, now: i64) -> Result<i64> {
-    let path = format!("{}/siltstone/.clock-{}.tmp", ctx.location.trim_end_matches('/'), new_uuid());
+    let directory = format!("{}/siltstone", ctx.location.trim_end_matches('/'));
+    let path = format!("{directory}/.clock-{}.tmp", new_uuid());
+    ctx.fs.create_dir(&directory)?;
     ctx.fs.overwrite(&path, b"")?;
     let written = ctx.fs.status(&path);
     ctx.fs.delete(&path)?;
