@@ -1,5 +1,7 @@
 """Partitions as they are named: values are not escaped in `$partitions`, so that its names cannot be taken apart."""
 
+import datetime as dt
+
 import pytest
 
 ODD = ["a", "a/b", "a%41", "x=y", "k=v/p=w", "\U0001f600", None]
@@ -24,7 +26,10 @@ def test_specs_have_the_values_and_drop_what_they_name(make):
     [
         ("DECIMAL(5,1)", ["9.5", "10.5"], "10.5"), ("DOUBLE", [9.5, 10.5, None], "10.5"), ("INT", [9, 10, None], "10"),
         ("STRING", ["a/b", "A", None], "a/b"), ("STRING", ["\uffff", "\U0001f600"], "\U0001f600"),
-        ("DATE", ["1999-12-31", "0012-01-01"], "1999-12-31"), ("STRING", [None], None),
+        ("DATE", ["1999-12-31", "0012-01-01"], "1999-12-31"),
+        ("DOUBLE", [1.5, float("nan"), 2.5], "NaN"), ("DOUBLE", [float("nan"), 1.5], "NaN"),
+        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [1, 2], "1970-01-01 00:00:00.000002 UTC"),
+        ("TIME", [dt.time(0, 0, 1), dt.time(0, 0, 2)], "00:00:02"), ("STRING", [None], None),
     ],
 )  # fmt: skip
 def test_max_pt_compares_values_of_the_columns_type(make, kind, values, largest):

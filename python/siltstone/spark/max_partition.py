@@ -44,13 +44,13 @@ def _literal(table: Table) -> str:
     texts = [value for p in table.partitions() if p.rows and (value := p.spec[first]) is not None]
     if not texts:
         return "NULL"
-    field = table.schema.field(first)
-    if pa.types.is_string(field.type):
+    kind = table.schema.field(first).type
+    if pa.types.is_string(kind):
         # the order of UTF-8, as everywhere in Paimon
         return _text(max(texts, key=str.encode))
-    values = pa.array(texts).cast(_comparable(field.type))
-    largest = texts[values.to_pylist().index(max(values.to_pylist()))]
-    return f"CAST({_text(largest)} AS {spark_schema(table.schema)[first].dataType.simpleString()})"
+    largest = max(texts) if pa.types.is_time(kind) else texts[_largest(pa.array(texts).cast(_comparable(kind)))]
+    zone = " UTC" if pa.types.is_timestamp(kind) and kind.tz else ""
+    return f"CAST({_text(largest + zone)} AS {spark_schema(table.schema)[first].dataType.simpleString()})"
 
 
 def _comparable(kind: pa.DataType) -> pa.DataType:
@@ -58,6 +58,12 @@ def _comparable(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+
+
+def _largest(values: pa.Array) -> int:
+    """The place of the largest one; NaN comes behind all numbers."""
+    known = values.to_pylist()
+    return max(range(len(known)), key=lambda at: (known[at] != known[at], known[at]))  # NaN is not itself
 
 
 def _text(value: str) -> str:

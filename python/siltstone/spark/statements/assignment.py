@@ -74,7 +74,8 @@ def _casts_by_ansi(spark: Any) -> bool:
     policy = str(spark.conf.get(_POLICY_CONF, "ANSI")).upper()
     if policy != "ANSI":
         raise InvalidArgument(f"{_POLICY_CONF} is {policy}: siltstone.spark.sql stores by ANSI, and by nothing else")
-    return str(spark.conf.get(_ANSI_CONF, "true")).lower() == "true"
+    # without a default of ours: Spark's own depends on the environment
+    return str(spark.conf.get(_ANSI_CONF)).lower() == "true"
 
 
 def _targets(
