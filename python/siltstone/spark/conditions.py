@@ -63,7 +63,8 @@ class Meaning:
         """That of a statement in a session."""
         names = str(spark.conf.get(_NAMES_CONF, "false")).lower() != "false"
         try:
-            zone = zoneinfo.ZoneInfo(spark.conf.get(_ZONE_CONF, None) or "UTC")
+            # a default of ours would hide that of Spark, which is the machine's zone
+            zone = zoneinfo.ZoneInfo(spark.conf.get(_ZONE_CONF) or "UTC")
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # an offset such as +08:00
             zone = None
         return cls(tells_case(spark), "\\" not in text and not (names and '"' in text), zone)
