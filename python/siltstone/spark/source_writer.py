@@ -30,7 +30,8 @@ def refuse_dynamic_buckets(table: Table) -> None:
     if table.bucket_mode in ("dynamic", "cross-partition"):
         raise UnsupportedFeature(
             "the format 'siltstone' does not write tables with dynamic buckets",
-            hint="use siltstone.spark.write(df, table), which sends each key to the task that knows its bucket",
+            hint="use siltstone.spark.write(df, table), which sends each key to the task that knows its bucket; of a "
+            "stream within foreachBatch, with commit_user=... and identifier=batch_id",
             context={"table": table.name, "option": "bucket"},
         )
 
