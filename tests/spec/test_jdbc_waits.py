@@ -95,6 +95,8 @@ def test_a_server_that_does_not_answer_any_more_is_given_up(tmp_path, way, monke
         t.append([{"id": 1}])
     assert time.monotonic() - begun < 20
     way.is_lost = False
+    # a busy machine may take more than the second that was enough to be lost
+    monkeypatch.setattr(jdbc_waits, "ANSWER_SECONDS", 60.0)
     t.append([{"id": 2}])
     assert [row["id"] for row in t.scan()] == [2]
 
