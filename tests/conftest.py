@@ -79,6 +79,7 @@ def pytest_runtest_protocol(item):
 def pytest_runtest_teardown(item):
     import watch
 
+    watch.free_log_lock()
     watch.begin_again(item)
 
 

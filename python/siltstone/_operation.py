@@ -63,6 +63,24 @@ def operation(
         is_read: It changes nothing: a line for debugging.
     """
     place = table if isinstance(table, str) else _place(table)
+    with _log_lock_as_it_was():
+        yield from _told(name, place, unit, is_read=is_read)
+
+
+@contextmanager
+def _log_lock_as_it_was() -> Iterator[None]:
+    """Ctrl-C within a function of ``logging`` may leave that module's lock taken: threads that log would wait for ever."""
+    lock: Any = getattr(logging, "_lock", None)
+    owned = getattr(lock, "_is_owned", lambda: True)
+    before = owned()
+    try:
+        yield
+    finally:
+        while not before and owned():
+            lock.release()
+
+
+def _told(name: str, place: str, unit: str | None, *, is_read: bool) -> Iterator[Operation]:
     began, inner = time.perf_counter(), _within.get()
     if not inner:  # the core remembers what loggers show
         _core.forget_log_levels()

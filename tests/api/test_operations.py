@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import threading
 
 import pytest
 import siltstone as st
@@ -10,6 +11,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from siltstone._operation import operation
 from siltstone.cli.__main__ import main
 
 
@@ -161,3 +163,24 @@ def test_the_command_line_prints_the_lines_on_demand(t, capsys):
         assert "snapshot_after" in out
         assert ("compact db.orders: snapshot" in err) == said
     assert not logging.getLogger("siltstone").handlers
+
+
+def test_an_interrupt_within_logging_leaves_its_lock_free():
+    """Ctrl-C came between taking the lock of `logging` and its `try`: threads of the core that logged later waited for ever."""
+    taken = []
+
+    def free():
+        if logging._lock.acquire(timeout=5):
+            logging._lock.release()
+            taken.append(True)
+
+    with pytest.raises(KeyboardInterrupt), operation("compact", "db.t"):
+        logging._lock.acquire()
+        raise KeyboardInterrupt
+    other = threading.Thread(target=free)
+    other.start()
+    other.join()
+    assert taken
+    with logging._lock, operation("compact", "db.t"):
+        pass
+    assert not logging._lock._is_owned()

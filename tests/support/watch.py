@@ -5,6 +5,7 @@ pytest-timeout raises once, in Python: a test that swallows that, or whose fixtu
 
 import contextlib
 import faulthandler
+import logging
 import os
 
 import pytest
@@ -57,3 +58,10 @@ def ended_when_it_hangs(item):
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def free_log_lock():
+    """A signal that came within a function of `logging` may have left its lock taken: threads of later tests would wait for ever."""
+    lock = getattr(logging, "_lock", None)
+    while getattr(lock, "_is_owned", bool)():
+        lock.release()
