@@ -69,7 +69,7 @@ def operation(
 
 @contextmanager
 def _log_lock_as_it_was() -> Iterator[None]:
-    """Ctrl-C within a function of ``logging`` may leave that module's lock taken: who logs later would wait for ever."""
+    """Ctrl-C within a function of ``logging`` may leave its lock taken: who logs later would wait for ever."""
     lock: Any = getattr(logging, "_lock", None)
     owned = getattr(lock, "_is_owned", lambda: True)
     before = owned()
