@@ -193,7 +193,7 @@ def test_merge_engines_refuse_what_they_would_not_do(make):
         (lambda t: t.merge(ROWS, on="t.id > 1").when_matched_delete(), "equals one of the source"),
         (lambda t: t.merge(ROWS, on="nothing").when_matched_delete(), "no column 't.nothing'"),
         (lambda t: t.merge(ROWS, on="id").when_matched_update({"nothing": "1"}), "no column 'nothing'"),
-        (lambda t: t.merge(ROWS, on="id").when_matched_update({"item": "item"}), "column of both"),
+        (lambda t: t.merge(ROWS, on="id").when_matched_update({"item": "item"}), "both the table and the source have"),
         (lambda t: t.merge(ROWS, on="id").when_matched_update({"item": "x.item"}), "there is no 'x'"),
         (lambda t: t.merge(ROWS, on="id").when_not_matched_insert({"id": "t.id"}), "rows without the table"),
         (lambda t: t.merge(ROWS, on="id").when_matched_update({"item": "s.n"}, "s.item > 1 +"), "cannot be read"),

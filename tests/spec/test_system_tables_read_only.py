@@ -188,8 +188,8 @@ def test_commands_read_a_system_table_or_refuse_it(lake, path, capsys, tmp_path_
             arguments += [parameter.opts[0], "id INT"]
         elif parameter.required:
             arguments += [parameter.opts[0], filled[parameter.name]]
-        elif parameter.name == "yes":
-            arguments.append("--yes")
+        elif parameter.name in ("yes", "delete"):
+            arguments.append(parameter.opts[0])
     code = 0
     try:
         main(["-w", str(lake.warehouse), "-o", "json", *path.split(), *arguments])
