@@ -2,7 +2,6 @@
 Spark's casts give another value. INSERT stored 44 for 300, and nothing for 123456.5."""
 
 import pytest
-import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
 from siltstone.spark.statements.fitting import always_fits
@@ -11,10 +10,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def sql(spark, tmp_path):
+def sql(spark, cat):
     """Statements, with ANSI rules on or off."""
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("db")
     ss.enable(spark, warehouse=cat.warehouse)
 
     def sql(text, *, ansi=False):

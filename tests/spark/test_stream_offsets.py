@@ -12,13 +12,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def cat(tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("db")
-    return cat
-
-
-@pytest.fixture
 def t(cat):
     t = cat.create_table("db.t", {"id": "INT"})
     append(t, 1, 2, 3, 4, 5)
@@ -161,4 +154,5 @@ def test_a_consumer_that_has_not_read_its_first_rows_to_their_end_begins_again(c
     stream = t.changes(start="full", consumer="job")
     next(stream)
     stream.close()
-    assert read(t, **{"consumer-id": "job"})[0] == [1, 2, 3, 4, 5]
+    for options in ({}, {"scan.mode": "latest"}):
+        assert read(t, **{"consumer-id": "job"}, **options)[0] == [1, 2, 3, 4, 5]

@@ -4,20 +4,12 @@ import pathlib
 
 import pyarrow as pa
 import pytest
-import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
 from siltstone.spark.datasource import SiltstoneSource
 from siltstone.spark.source_stream import StreamMessages, StreamWriter
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-
-
-@pytest.fixture
-def cat(tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("db")
-    return cat
 
 
 @pytest.fixture

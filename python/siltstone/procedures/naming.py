@@ -21,6 +21,11 @@ _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _CATALOG_AND_TABLE = 3
 
 
+def spark_text(text: str) -> str:
+    """A text as Spark's SQL has it in quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def plain_name(name: str, catalog: str | None = None) -> str:
     """``db.t`` of ``paimon.db.t`` and of names in backquotes; directories stay as they are.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
+from siltstone.procedures.naming import spark_text
 from siltstone.procedures.parse import text_of
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def _literal(table: Table) -> str:
     kind = table.schema.field(first).type
     if pa.types.is_string(kind):
         # the order of UTF-8, as everywhere in Paimon
-        return _text(max(texts, key=str.encode))
+        return spark_text(max(texts, key=str.encode))
     largest = max(texts) if pa.types.is_time(kind) else texts[_largest(pa.array(texts).cast(_comparable(kind)))]
     zone = " UTC" if pa.types.is_timestamp(kind) and kind.tz else ""
-    return f"CAST({_text(largest + zone)} AS {spark_schema(table.schema)[first].dataType.simpleString()})"
+    return f"CAST({spark_text(largest + zone)} AS {spark_schema(table.schema)[first].dataType.simpleString()})"
 
 
 def _comparable(kind: pa.DataType) -> pa.DataType:
@@ -64,7 +65,3 @@ def _largest(values: pa.Array) -> int:
     """The place of the largest one; NaN comes behind all numbers."""
     known = values.to_pylist()
     return max(range(len(known)), key=lambda at: (known[at] != known[at], known[at]))  # NaN is not itself
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -51,14 +51,17 @@ class Offsets:
                 table.check_checkpoint(json.dumps(offset["checkpoint"]))
 
     def resumed(self) -> Offset | None:
-        """Where the consumer goes on; None without one, or where it has not read its first rows to their end.
+        """Where the consumer goes on: with all rows again where it has not read them to their end. None without one.
 
         Raises:
             SnapshotExpired: What it would read next is gone.
             SnapshotNotFound: What it has read was taken back by a rollback.
         """
         found = None if self._consumer is None else self._table.consumer_place(self._consumer)
-        return None if found is None or found[1] else self.behind(found[0] - 1)
+        if found is None:
+            return None
+        next_snapshot, reads_state = found
+        return {"snapshot": 0, "full": 1} if reads_state else self.behind(next_snapshot - 1)
 
     def begun(self, offset: Offset, latest: int) -> Offset:
         """Register the consumer of a stream that begins: what it has not read does not expire.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import SchemaMismatch
-from siltstone.procedures.naming import quoted
+from siltstone.procedures.naming import quoted, spark_text
 from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.statements.fitting import is_a
 from siltstone.spark.types import spark_schema
@@ -123,9 +123,5 @@ class _Value:
         for field in wanted:
             name = str(found[field.name])
             text = self._text(f"{value}.{quoted(name)}", given[name].dataType, field.dataType, depth)
-            parts += [_literal(field.name), text]
+            parts += [spark_text(field.name), text]
         return parts
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

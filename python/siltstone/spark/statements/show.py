@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import quoted
+from siltstone.procedures.naming import quoted, spark_text
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
 from siltstone.spark.statements.partitions import partition_values
@@ -114,23 +114,21 @@ def show_create_table(target: Target, text: str) -> DataFrame:
         comment, default = (fields[column.name].get(key) for key in ("description", "defaultValue"))
         parts = [quoted(column.name), column.dataType.simpleString().upper()]
         parts += [] if column.nullable else ["NOT NULL"]
-        parts += [] if default is None else [f"DEFAULT {default if _NUMBER.fullmatch(default) else _literal(default)}"]
-        parts += [f"COMMENT {_literal(comment)}"] if comment else []
+        parts += (
+            [] if default is None else [f"DEFAULT {default if _NUMBER.fullmatch(default) else spark_text(default)}"]
+        )
+        parts += [f"COMMENT {spark_text(comment)}"] if comment else []
         columns.append("  " + " ".join(parts))
     database, _, name = table.name.partition(".")
     lines = [f"CREATE TABLE {quoted(database)}.{quoted(name)} (", ",\n".join(columns) + ")", "USING paimon"]
     if table.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(map(quoted, table.partition_by))})")
     if table.comment:
-        lines.append(f"COMMENT {_literal(table.comment)}")
-    options = [f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(_properties(table).items())]
+        lines.append(f"COMMENT {spark_text(table.comment)}")
+    options = [f"  {spark_text(key)} = {spark_text(value)}" for key, value in sorted(_properties(table).items())]
     if options:
         lines += ["TBLPROPERTIES (", ",\n".join(options) + ")"]
     return target.rows([("\n".join(lines),)], "createtab_stmt STRING")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def show_tags(target: Target, text: str) -> DataFrame:
