@@ -1,5 +1,6 @@
-//! Files that only this process uses: they have no name as soon as they are open, so they go with the process however it
-//! ends. Where that is not possible (other systems than Unix, very many files) the name goes when the value is dropped.
+//! Files that only this process uses: they never have a name (Linux), or none as soon as they are open (other Unix systems,
+//! file systems without `O_TMPFILE`), so they go with the process however it ends. Where that is not possible (other
+//! systems, very many files) the name goes when the value is dropped.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -31,13 +32,18 @@ impl TemporaryFile {
     /// A new file in a directory, which is made when it is not there, and the file to write to.
     pub(crate) fn create(directory: &Path) -> Result<(Self, Arc<File>)> {
         let path = directory.join(format!("siltstone-spill-{}.arrow", uuid::Uuid::new_v4()));
-        let open = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let opened = match open() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(directory).and_then(|()| open()),
+        let place = cfg!(unix) && take_place();
+        let opened = match open(directory, &path, place) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(directory).and_then(|()| open(directory, &path, place))
+            }
             other => other,
         };
-        let file = Arc::new(opened.map_err(|e| storage("create the file", &path, e))?);
-        let nameless = cfg!(unix) && take_place() && (fs::remove_file(&path).is_ok() || give_place_back());
+        if place && !matches!(opened, Ok((_, true))) {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
+        let (file, nameless) = opened.map_err(|e| storage("create the file", &path, e))?;
+        let file = Arc::new(file);
         Ok((Self { path, file: nameless.then(|| Arc::clone(&file)) }, file))
     }
 
@@ -63,7 +69,7 @@ impl TemporaryFile {
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if self.file.is_some() {
-            give_place_back();
+            OPEN.fetch_sub(1, Ordering::Relaxed);
         } else if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a spill file could not be deleted");
         }
@@ -75,10 +81,25 @@ fn take_place() -> bool {
     OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
 }
 
-/// Always false.
-fn give_place_back() -> bool {
-    OPEN.fetch_sub(1, Ordering::Relaxed);
-    false
+/// Opens a new file in a directory, and whether it is without a name.
+fn open(directory: &Path, path: &Path, without_name: bool) -> io::Result<(File, bool)> {
+    if without_name && let Ok(file) = open_nameless(directory) {
+        return Ok((file, true));
+    }
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    Ok((file, without_name && fs::remove_file(path).is_ok()))
+}
+
+/// A process that is killed between making a file and removing its name would leave it; here there is no such moment.
+#[cfg(target_os = "linux")]
+fn open_nameless(directory: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE | libc::O_EXCL).mode(0o600).open(directory)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_nameless(_directory: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]
