@@ -92,6 +92,11 @@ ROWS = {
         "map('k', named_struct('r', named_struct('y', 2, 'x', 1), 'a', 3))",
         {"k": {"a": 3, "r": {"x": 1, "y": 2}}},
     ),
+    "names": (
+        "STRUCT<`a b`: INT, `x.y`: ARRAY<STRUCT<`q``t`: INT>>>",
+        "named_struct('x.y', array(named_struct('q`t', 2)), 'a b', 1)",
+        {"a b": 1, "x.y": [{"q`t": 2}]},
+    ),
 }
 
 
@@ -121,6 +126,11 @@ def test_fields_of_rows_are_matched_by_their_names_where_columns_are(sql, kind, 
     )
     found = {row["id"]: plain(row["s"]) for row in sql("SELECT * FROM db.t").collect()}
     assert found == dict.fromkeys(range(1, 6), stored)
+
+
+def test_a_table_made_of_a_query_has_fields_of_any_name(sql):
+    sql("CREATE TABLE db.t AS SELECT 1 AS id, named_struct('a b', 1, 'x.y', map('k', named_struct('q`t', 2))) AS s")
+    assert plain(sql("SELECT s FROM db.t").first()["s"]) == {"a b": 1, "x.y": {"k": {"q`t": 2}}}
 
 
 def test_fields_that_are_missing_or_more_are_refused(sql):

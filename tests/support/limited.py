@@ -31,14 +31,14 @@ os._exit(0)
 """
 
 
-def run(t, what, limit=0):
+def run(t, what, limit=0, **environment):
     """What an expression comes to in a process with so much more address space than it has at its start (0: all): its text, MiB
     more than before, seconds of processor time. A process that is aborted fails the test. Of what it has, libraries and their
     allocators reserve more than a gigabyte, which is not the same everywhere; and how many arenas malloc reserves depends on
-    what else the machine does: there is one."""
+    what else the machine does: there is one. More variables of the environment by their names."""
     code = textwrap.dedent(IN_A_PROCESS)
+    one_arena = os.environ | {"MALLOC_ARENA_MAX": "1"} | environment
     call = [sys.executable, "-c", code, t.location, str(limit), what]
-    one_arena = os.environ | {"MALLOC_ARENA_MAX": "1"}
     ended = subprocess.run(call, capture_output=True, text=True, timeout=900, check=False, env=one_arena)
     assert ended.returncode == 0, ended.stderr[-2000:]
     done, mib, seconds = ended.stdout.strip().split("|")

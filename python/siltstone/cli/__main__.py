@@ -13,7 +13,7 @@ import click
 from siltstone._core import __version__
 from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
-from siltstone.cli import exits
+from siltstone.cli import exits, query
 from siltstone.cli.commands import (
     call,
     change,
@@ -156,26 +156,34 @@ for module in _MODULES:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with its exit code."""
+    code = _run(args)
+    if args is None:
+        query.leave(code)
+    if code != exits.OK:
+        sys.exit(code)
+
+
+def _run(args: Sequence[str] | None) -> int:
+    """The exit code of a command."""
     if logging.lastResort is not None:  # warnings go to stderr by it
         logging.lastResort.setFormatter(_VisibleLines())
     try:
         code = cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
-        if isinstance(code, int) and code != exits.OK:
-            sys.exit(code)
+        return code if isinstance(code, int) else exits.OK
     except click.exceptions.Abort:
-        sys.exit(exits.FAILURE)
+        return exits.FAILURE
     except click.ClickException as e:
         _print_usage_error(e)
-        sys.exit(exits.USAGE)
+        return exits.USAGE
     except SiltstoneError as e:
         _print_error(e)
-        sys.exit(exits.of(e))
+        return exits.of(e)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, for example `| head`
-        sys.exit(exits.OK)
+        return exits.OK
     except OSError as e:
         _print_error(e)  # our output cannot be written, for example on a full disk
-        sys.exit(exits.FAILURE)
+        return exits.FAILURE
 
 
 @contextlib.contextmanager

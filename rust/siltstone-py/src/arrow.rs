@@ -12,6 +12,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use siltstone::{Error, ErrorKind, io::BatchStream, types::check_carried, write::check_arrays};
 
 use crate::{
+    ending,
     error::{CoreError, Result},
     interrupt::{drop_detached, interruptible, locked},
 };
@@ -60,6 +61,9 @@ impl Batches {
 
     /// Stops reading: threads end, files close.
     fn close(&self, py: Python<'_>) -> Result<()> {
+        if ending::is_over() {
+            return Ok(()); // they end with the process
+        }
         interruptible(py, || {
             *locked(&self.stream)? = None;
             Ok(())
@@ -108,6 +112,9 @@ impl Iterator for Reader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if ending::is_over() {
+            return Some(Err(ArrowError::ExternalError("the process is ending".into())));
+        }
         // whoever reads holds the interpreter lock or not: attaching is right in both cases
         let next = Python::attach(|py| interruptible(py, || Ok(self.stream.next().transpose()?)));
         match next {

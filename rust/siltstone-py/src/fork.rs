@@ -3,6 +3,8 @@
 use pyo3::{intern, prelude::*, types::PyDict};
 use siltstone::fs;
 
+use crate::ending;
+
 /// Waits without the interpreter lock: another thread that forks may need it to go on.
 #[pyfunction]
 fn before_fork(py: Python<'_>) {
@@ -17,6 +19,7 @@ fn after_fork_in_parent() {
 #[pyfunction]
 fn after_fork_in_child() {
     fs::after_fork_in_child();
+    ending::after_fork_in_child();
 }
 
 /// Python calls these around each `os.fork`, and so around what `multiprocessing` and Spark's daemon fork.

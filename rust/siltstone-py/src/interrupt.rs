@@ -14,7 +14,10 @@ use std::{
 use pyo3::prelude::*;
 use siltstone::{Error, ErrorKind, cancel};
 
-use crate::error::{CoreError, Result, poisoned};
+use crate::{
+    ending::{self, Call},
+    error::{CoreError, Result, poisoned},
+};
 
 thread_local! {
     /// Calls that this thread is in: more than one when a signal handler calls.
@@ -39,10 +42,14 @@ impl Drop for Inside {
 
 /// Gives the interpreter lock back for some work and takes part in Python's signals meanwhile.
 pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let _call = Call::begin()?;
     let result = py.detach(|| {
         let raised: Rc<RefCell<Option<PyErr>>> = Rc::default();
         let asked = Rc::clone(&raised);
         let wants_to_stop = move || {
+            if ending::is_over() {
+                return true;
+            }
             // does nothing on any thread but the interpreter's first, which alone gets signals
             #[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
             let pending = Python::attach(|py| PyErr::take(py).map_or_else(|| py.check_signals(), Err));
@@ -95,6 +102,10 @@ pub(crate) fn locked<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
 
 /// Drops what may have threads to wait for: they may want the interpreter lock, to log something.
 pub(crate) fn drop_detached<T: Send>(value: T) {
+    if ending::is_over() {
+        std::mem::forget(value); // there may be no interpreter in a moment
+        return;
+    }
     // the closure is dropped, and the value with it, when there is no interpreter any more
     let _ = Python::try_attach(|py| py.detach(move || drop(value)));
 }

@@ -6,6 +6,7 @@ mod arrow;
 mod catalog;
 mod changes;
 mod compaction;
+mod ending;
 mod error;
 mod fork;
 mod inspect;
@@ -51,6 +52,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
     fork::register(m)?;
+    ending::register(m)?;
     argument::register(m)?;
     catalog::register(m)?;
     table::register(m)?;

@@ -23,6 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// How long a thread waits before it looks again whether a lock is free.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Units of work between two questions.
+const STRETCH: usize = 1 << 16;
 
 /// Whether some work is to stop. Clones are the same token; a child stops with its parent.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +121,22 @@ pub(crate) fn check() -> Result<()> {
 pub(crate) fn check_before() -> Result<()> {
     let current = CURRENT.with_borrow(Clone::clone).or_else(|| SHIELDED.with_borrow(Clone::clone));
     current.map_or(Ok(()), |current| ask(&current))
+}
+
+/// Work done since it was asked whether to stop: bytes that are moved or compared, elements that are looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Work(usize);
+
+impl Work {
+    /// So many units more; an error when the work is to stop.
+    pub(crate) fn done(&mut self, units: usize) -> Result<()> {
+        self.0 = self.0.saturating_add(units);
+        if self.0 < STRETCH {
+            return Ok(());
+        }
+        self.0 = 0;
+        check()
+    }
 }
 
 fn ask(current: &Current) -> Result<()> {

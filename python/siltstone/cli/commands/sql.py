@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,14 +11,15 @@ from siltstone._duckdb import alike, for_duckdb
 from siltstone._visible import visible
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app
+from siltstone.cli.query import Query
 from siltstone.cli.values import rows_of
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-T = TypeVar("T")
-
+#: What DuckDB says of a Ctrl-C that it has noticed itself.
+_INTERRUPTED = "Query interrupted"
 #: Schemas and catalogs of DuckDB that are there before any other.
 _OWN = {"information_schema", "memory", "pg_catalog", "system", "temp"}
 
@@ -40,13 +40,22 @@ def sql(app: App, query: str) -> None:
     except ImportError:
         raise click.UsageError("siltstone sql needs DuckDB: pip install 'siltstone[duckdb]'") from None
 
-    with duckdb.connect() as connection, ThreadPoolExecutor(1) as pool:
+    try:
+        connection = duckdb.connect()
         try:
             _register(app, connection, _tables(connection, query))
-            result = _waited(pool, connection, lambda: connection.sql(query))
-            output.rows(app, _rows(pool, connection, result), list(result.columns), null="NULL")
-        except duckdb.Error as e:
-            raise click.UsageError(f"DuckDB: {visible(str(e))}") from e
+        except BaseException:
+            connection.close()
+            raise
+        with Query(connection, query) as running:
+            rows = (row for batch in running.batches() for row in rows_of(batch))
+            output.rows(app, rows, running.columns, null="NULL")
+    except duckdb.Error as e:
+        raise click.UsageError(f"DuckDB: {visible(str(e))}") from e
+    except RuntimeError as e:
+        if str(e) != _INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from e
 
 
 def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
@@ -93,24 +102,6 @@ def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
         schema, view = (part.replace('"', '""') for part in (database, table))
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute(f'CREATE VIEW "{schema}"."{view}" AS FROM _siltstone_{at}')
-
-
-def _rows(pool: ThreadPoolExecutor, connection: Any, result: Any) -> Iterator[dict[str, Any]]:
-    reader = _waited(pool, connection, lambda: result.to_arrow_reader(10_000))
-    while (batch := _waited(pool, connection, lambda: next(reader, None))) is not None:
-        yield from rows_of(batch)
-
-
-def _waited(pool: ThreadPoolExecutor, connection: Any, work: Callable[[], T]) -> T:
-    """What the work gives, which another thread waits for: DuckDB does not ask whether Ctrl-C was pressed."""
-    future = pool.submit(work)
-    try:
-        while not future.done():
-            wait([future], timeout=0.05)
-    except KeyboardInterrupt:
-        connection.interrupt()
-        raise
-    return future.result()
 
 
 COMMANDS: list[click.Command] = [sql]

@@ -9,6 +9,7 @@ from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.naming import quoted
 from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.statements.fitting import always_fits
+from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -108,14 +109,14 @@ def _check(given: Any, wanted: Any, name: str, table: Table, *, ansi: bool) -> N
     if not storable(given, wanted):
         raise SchemaMismatch(
             f"column '{name}' of {table.name} is {wanted.simpleString()}: {given.simpleString()} is not stored there",
-            hint=f"cast it: CAST(... AS {wanted.simpleString().upper()})",
+            hint=f"cast it: CAST(... AS {type_text(wanted)})",
             context={"table": table.name, "column": name},
         )
     if not ansi and not always_fits(given, wanted):
         raise SchemaMismatch(
             f"column '{name}' of {table.name} is {wanted.simpleString()}: with {_ANSI_CONF} = false Spark would store "
             f"another value where one of {given.simpleString()} does not fit",
-            hint=f"set {_ANSI_CONF} to true, or say what is meant: CAST(... AS {wanted.simpleString().upper()})",
+            hint=f"set {_ANSI_CONF} to true, or say what is meant: CAST(... AS {type_text(wanted)})",
             context={"table": table.name, "column": name},
         )
 

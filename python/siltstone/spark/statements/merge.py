@@ -24,6 +24,7 @@ from siltstone.spark.statements.change import check_updates
 from siltstone.spark.statements.fields import by_fields, matched
 from siltstone.spark.statements.merge_text import ALL, LEFT, MATCHED, NEW, Clause, Merge, read
 from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.statements.unkeyed import KIND, Change, change_rows, new, old, old_items
 from siltstone.spark.types import spark_schema
 from siltstone.spark.writing import write
@@ -123,7 +124,7 @@ def _rows(
         joined = f"{asked.source} LEFT ANTI JOIN {asked.target} ON {asked.on}"
     else:
         joined = f"{asked.target} LEFT ANTI JOIN {asked.source} ON {asked.on}"
-    types = {f.name: f.dataType.simpleString() for f in spark_schema(asked.table.schema)}
+    types = {f.name: type_text(f.dataType) for f in spark_schema(asked.table.schema)}
     olds = old_items(compared or (), types, None if about == NEW else asked.name)
     olds += [f"{asked.source_name}.{_ROW}"] if olds and about == MATCHED else []
     each = [_expressions(target, asked, clause, joined, types, versions) for clause in clauses]

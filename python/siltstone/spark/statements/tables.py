@@ -13,6 +13,7 @@ from siltstone.spark.queries import parse, run, understood
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target, only_plain, refused
+from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.statements.words import Words
 from siltstone.spark.writing import write
 
@@ -102,7 +103,7 @@ def create_table(target: Target, text: str) -> DataFrame:
     if exists and target.exists(name):
         return target.nothing()
     rows = run(target.spark, words.rest())
-    columns = ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in rows.schema)
+    columns = ", ".join(f"{quoted(f.name)} {type_text(f.dataType)}" for f in rows.schema)
     made = f"CREATE TABLE {'.'.join(map(quoted, name.split('.', 1)))} ({columns}) {clauses}"
     create(target.spark, parse(understood(target.spark, made).readable))
     try:

@@ -18,6 +18,7 @@ from siltstone.procedures.naming import quoted
 from siltstone.spark.conditions import depends_on_more_than_values
 from siltstone.spark.definition import fields_of
 from siltstone.spark.queries import parse
+from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.task_errors import arrow_of
 from siltstone.spark.types import spark_schema
 
@@ -177,5 +178,5 @@ def old_items(columns: Sequence[str], types: Mapping[str, str], table: str | Non
 
 def set_values(values: Mapping[str, str], table: Table) -> list[str]:
     """Items of a SELECT: the new values of all columns, in the table's types, under their names."""
-    types = {field.name: field.dataType.simpleString() for field in spark_schema(table.schema)}
+    types = {field.name: type_text(field.dataType) for field in spark_schema(table.schema)}
     return [f"CAST({value} AS {types[name]}) AS {quoted(new(name, table))}" for name, value in values.items()]

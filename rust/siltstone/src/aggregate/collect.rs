@@ -4,20 +4,18 @@
 //! Distinct elements come in the order of Java's `HashSet`; those that it compares one by one (rows, arrays, maps) and
 //! bytes in the order in which they came first.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::ArrayRef;
 
 use super::{
     AggregateFunction, FieldOptions,
-    elements::{ElementFunction, Elements, Keys, OverElements},
+    element_keys::Keys,
+    elements::{ElementFunction, Elements, NESTED, OverElements},
     hash_order::HashOrder,
 };
 use crate::{
-    Result,
+    Result, limits,
     types::{DataField, DataType, TypeKind},
 };
 
@@ -50,6 +48,10 @@ impl ElementFunction for Collect {
     const NAME: &'static str = "collect";
     const RETRACTS: bool = true;
 
+    fn takes_many(&self) -> bool {
+        true
+    }
+
     fn values(&self, elements: &ArrayRef) -> Result<Collected> {
         let order = if self.distinct { HashOrder::of_values(elements) } else { None };
         Ok(Collected { keys: Keys::of(std::slice::from_ref(elements))?, order })
@@ -59,11 +61,11 @@ impl ElementFunction for Collect {
         if acc.is_none() && input.is_none() {
             return Ok(None);
         }
-        let mut all = acc.unwrap_or_default();
-        all.extend(input.unwrap_or_default());
+        let (mut all, input) = (acc.unwrap_or_default(), input.unwrap_or_default());
+        limits::grow(&mut all, input.len(), NESTED)?;
+        all.extend(input);
         if self.distinct {
-            let mut seen = HashSet::with_capacity(all.len());
-            all.retain(|element| seen.insert(values.keys.get(*element)));
+            all = values.keys.distinct(all)?;
             if let Some(order) = &values.order {
                 let most = all.len();
                 order.arrange(&mut all, most);

@@ -10,10 +10,13 @@ use arrow_select::interleave::interleave;
 
 use super::{AggStep, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, error::no_retract};
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, cancel, limits,
     row::{Datum, array_from_datums, datum_from_array},
     types::DataType,
 };
+
+/// Two values, decoded, and what becomes of them take so many times their bytes.
+const MERGING: usize = 4;
 
 /// A function of single values; accumulated values start as [`Datum::Null`].
 pub trait ValueFunction: Send + Sync + fmt::Debug {
@@ -63,11 +66,16 @@ impl<F: ValueFunction> Fold<F> {
             AggStep::Set | AggStep::Resume => Acc::Record(at),
             AggStep::Clear => Acc::Value(Datum::Null),
             AggStep::Add | AggStep::AddReversed | AggStep::Retract => {
+                cancel::check()?;
                 let before = match mem::replace(acc, Acc::Value(Datum::Null)) {
                     Acc::Value(value) => value,
                     Acc::Record(at) => self.value(arrays, at)?,
                 };
                 let input = self.value(arrays, at)?;
+                limits::ask_for_part(
+                    MERGING * (bytes_of(&before) + bytes_of(&input)),
+                    "merging two values of a column",
+                )?;
                 Acc::Value(match step {
                     AggStep::AddReversed => self.function.agg_reversed(before, input)?,
                     AggStep::Retract => self.function.retract(before, input)?,
@@ -84,6 +92,10 @@ impl<F: ValueFunction> Fold<F> {
         })?;
         datum_from_array(array.as_ref(), row, &self.data_type)
     }
+}
+
+fn bytes_of(value: &Datum) -> usize {
+    if let Datum::Bytes(bytes) = value { bytes.len() } else { 0 }
 }
 
 /// The accumulated value: computed, or a record's as it is.

@@ -17,10 +17,13 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType as Arrow;
 use arrow_select::interleave::interleave;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, limits};
 
 /// Bytes that a short value is copied with, its neighbours' and all.
 const SHORT: usize = 16;
+
+/// What needs memory, for messages.
+const VALUES: &str = "a batch of merged rows";
 
 /// The rows at these places of the arrays; a source number behind the last array is null.
 pub(crate) fn gather(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
@@ -75,8 +78,42 @@ pub(crate) fn gather_known(
     }
 }
 
+/// About how many bytes the rows at these places take; rows of a source behind the last array take none.
+pub(crate) fn memory_of(arrays: &[ArrayRef], places: impl Iterator<Item = (usize, usize)>) -> usize {
+    let mut lengths = vec![0_usize; arrays.len()];
+    let offsets: Vec<Option<&[i32]>> = arrays.iter().map(|array| offsets_of(array)).collect();
+    for (source, at) in places.filter(|(source, _)| *source < arrays.len()) {
+        let length = match offsets[source] {
+            Some(offsets) => usize::try_from(offsets[at + 1] - offsets[at]).unwrap_or_default(),
+            None => 1,
+        };
+        lengths[source] = lengths[source].saturating_add(length);
+    }
+    let bytes = |(array, length): (&ArrayRef, usize)| {
+        let all = match offsets_of(array) {
+            Some(offsets) => offsets.last().zip(offsets.first()).map_or(0, |(to, from)| to - from),
+            None => i32::try_from(array.len()).unwrap_or(i32::MAX),
+        };
+        let bytes = array.get_array_memory_size();
+        let each = bytes.div_ceil(usize::try_from(all).unwrap_or_default().max(1));
+        length.saturating_mul(each).min(bytes)
+    };
+    arrays.iter().zip(lengths).map(bytes).fold(0, usize::saturating_add)
+}
+
+fn offsets_of(array: &ArrayRef) -> Option<&[i32]> {
+    match array.data_type() {
+        Arrow::Utf8 => Some(array.as_string::<i32>().value_offsets()),
+        Arrow::Binary => Some(array.as_binary::<i32>().value_offsets()),
+        Arrow::List(_) => Some(array.as_list::<i32>().value_offsets()),
+        Arrow::Map(..) => Some(array.as_map().value_offsets()),
+        _ => None,
+    }
+}
+
 fn interleaved(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
     let first = arrays.first().ok_or_else(|| Error::new(ErrorKind::Internal, "records of no batch"))?;
+    limits::ask_for_part(memory_of(arrays, places.iter().copied()), VALUES)?;
     let mut sources: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
     let null = new_null_array(first.data_type(), 1);
     sources.push(null.as_ref());
@@ -139,6 +176,7 @@ fn bytes<T: ByteArrayType<Offset = i32>>(
         offsets.push(total);
     }
     let total = total.as_usize();
+    limits::ask_for_part(total + SHORT, VALUES)?;
     let mut data = vec![0_u8; total + SHORT];
     for (row, bounds) in offsets.windows(2).enumerate() {
         let (source, at) = place(row);

@@ -12,10 +12,14 @@ use arrow_array::{Array, ArrayRef, StringArray, builder::StringBuilder, cast::As
 use super::{AggStep, AggregateFunction, Aggregated, ColumnGroups, FieldOptions, error::no_retract};
 use crate::{
     Error, ErrorKind, Result,
+    cancel::Work,
+    limits,
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
 const NAME: &str = "listagg";
+/// What needs memory, for messages.
+const WHAT: &str = "the texts that listagg puts together";
 
 /// STRING; a VARCHAR with a length could not hold what comes out.
 pub(super) fn accepts(data_type: &DataType) -> bool {
@@ -35,6 +39,14 @@ struct Listagg {
 /// An accumulated text: null, a record's as it is, or built.
 type Text<'a> = Option<Cow<'a, str>>;
 
+/// The accumulated text of a group, and its parts where they are known.
+#[derive(Default)]
+struct Accumulated<'a> {
+    text: Text<'a>,
+    parts: Option<HashSet<&'a str>>,
+    work: Work,
+}
+
 impl AggregateFunction for Listagg {
     fn name(&self) -> &'static str {
         NAME
@@ -42,62 +54,166 @@ impl AggregateFunction for Listagg {
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
         let texts = groups.arrays.iter().map(text_array).collect::<Result<Vec<_>>>()?;
-        let mut results = StringBuilder::with_capacity(groups.len(), 0);
-        let mut bytes = 0;
+        let mut results = Results::with_capacity(groups.len());
         groups.walk(
-            || None,
-            |acc: &mut Text<'_>, step, at| {
-                let input = text(&texts, at)?.map(Cow::Borrowed);
-                *acc = match step {
-                    AggStep::Skip => return Ok(()),
+            Accumulated::default,
+            |acc, step, at| {
+                let input = text(&texts, at)?;
+                if step == AggStep::Add && self.distinct {
+                    return self.add_distinct(acc, input);
+                }
+                let before = acc.text.take();
+                acc.parts = None;
+                acc.work.done(input.map_or(0, str::len))?;
+                let input = input.map(Cow::Borrowed);
+                acc.text = match step {
+                    AggStep::Skip => before,
                     AggStep::Set | AggStep::Resume => input,
                     AggStep::Clear => None,
-                    AggStep::Add => self.agg(acc.take(), input),
-                    AggStep::AddReversed => self.agg(input, acc.take()),
+                    AggStep::Add => self.agg(before, input)?,
+                    AggStep::AddReversed => {
+                        acc.work.done(before.as_ref().map_or(0, |text| text.len()))?;
+                        self.agg(input, before)?
+                    }
                     AggStep::Retract => return Err(no_retract(NAME)),
                 };
                 Ok(())
             },
-            |acc| {
-                bytes += acc.as_ref().map_or(0, |text| text.len());
-                if i32::try_from(bytes).is_err() {
-                    let message = "the texts that listagg built for one batch are longer than 2^31 bytes";
-                    return Err(Error::new(ErrorKind::MemoryLimitExceeded, message));
-                }
-                results.append_option(acc);
-                Ok(())
-            },
+            |acc| results.push(acc.text),
         )?;
-        Ok(Arc::new(results.finish()))
+        Ok(Arc::new(results.texts.finish()))
     }
 }
 
 impl Listagg {
-    fn agg<'a>(&self, acc: Text<'a>, input: Text<'a>) -> Text<'a> {
+    fn agg<'a>(&self, acc: Text<'a>, input: Text<'a>) -> Result<Text<'a>> {
         let (acc, input) = match (acc, input) {
-            (None, other) | (other, None) => return other,
-            (Some(acc), Some(input)) if input.is_empty() => return Some(acc),
-            (Some(acc), Some(input)) if acc.is_empty() => return Some(input),
+            (None, other) | (other, None) => return Ok(other),
+            (Some(acc), Some(input)) if input.is_empty() => return Ok(Some(acc)),
+            (Some(acc), Some(input)) if acc.is_empty() => return Ok(Some(input)),
             (Some(acc), Some(input)) => (acc, input),
         };
-        let mut text = acc.into_owned();
+        let mut text = owned(acc)?;
         if self.distinct {
-            for part in self.not_in(&text, &input) {
-                text.extend([self.delimiter.as_str(), part]);
-            }
+            let mut more = String::new();
+            self.append(&mut more, &self.not_in(self.parts(&text)?, &input)?.1)?;
+            limits::grow_text(&mut text, more.len(), WHAT)?;
+            text.push_str(&more);
         } else {
-            text.extend([self.delimiter.as_str(), &input]);
+            self.append(&mut text, &[&input])?;
         }
-        Some(Cow::Owned(text))
+        Ok(Some(Cow::Owned(text)))
     }
 
-    /// The parts of `input` that are not parts of `text`, each once.
-    fn not_in<'a>(&self, text: &str, input: &'a str) -> Vec<&'a str> {
-        // as in Java, where no delimiter separates words
-        let separator = if self.delimiter.is_empty() { " " } else { &self.delimiter };
-        let there: HashSet<&str> = text.split(separator).collect();
-        let mut added = HashSet::new();
-        input.split(separator).filter(|part| !part.is_empty() && !there.contains(part) && added.insert(*part)).collect()
+    /// As [`Self::agg`]; the parts of the text stay known where they do not depend on what comes behind them.
+    fn add_distinct<'a>(&self, acc: &mut Accumulated<'a>, input: Option<&'a str>) -> Result<()> {
+        let Some(input) = input.filter(|input| acc.text.is_none() || !input.is_empty()) else { return Ok(()) };
+        acc.work.done(input.len())?;
+        let Some(text) = acc.text.take().filter(|text| !text.is_empty()) else {
+            (acc.text, acc.parts) = (Some(Cow::Borrowed(input)), None);
+            return Ok(());
+        };
+        let parts = match (acc.parts.take(), &text) {
+            _ if self.delimiter.chars().count() != 1 => None,
+            (None, Cow::Borrowed(text)) => Some(self.parts(text)?),
+            (parts, _) => parts,
+        };
+        let Some(parts) = parts else {
+            acc.work.done(text.len())?;
+            acc.text = self.agg(Some(text), Some(Cow::Borrowed(input)))?;
+            return Ok(());
+        };
+        let (parts, added) = self.not_in(parts, input)?;
+        let mut text = owned(text)?;
+        self.append(&mut text, &added)?;
+        (acc.text, acc.parts) = (Some(Cow::Owned(text)), Some(parts));
+        Ok(())
+    }
+
+    fn append(&self, text: &mut String, parts: &[&str]) -> Result<()> {
+        let more = parts.iter().map(|part| part.len() + self.delimiter.len()).fold(0, usize::saturating_add);
+        limits::grow_text(text, more, WHAT)?;
+        for part in parts {
+            text.extend([self.delimiter.as_str(), part]);
+        }
+        Ok(())
+    }
+
+    /// As in Java, where no delimiter separates words.
+    fn separator(&self) -> &str {
+        if self.delimiter.is_empty() { " " } else { &self.delimiter }
+    }
+
+    fn parts<'a>(&self, text: &'a str) -> Result<HashSet<&'a str>> {
+        let mut parts = HashSet::new();
+        let mut work = Work::default();
+        for part in text.split(self.separator()) {
+            work.done(1 + part.len())?;
+            insert(&mut parts, part)?;
+        }
+        Ok(parts)
+    }
+
+    /// The parts of `input` that are not there, each once; all parts then.
+    fn not_in<'a>(&self, mut there: HashSet<&'a str>, input: &'a str) -> Result<(HashSet<&'a str>, Vec<&'a str>)> {
+        let mut added = Vec::new();
+        let mut work = Work::default();
+        for part in input.split(self.separator()).filter(|part| !part.is_empty()) {
+            work.done(1 + part.len())?;
+            if insert(&mut there, part)? {
+                limits::grow(&mut added, 1, WHAT)?;
+                added.push(part);
+            }
+        }
+        Ok((there, added))
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Result<String> {
+    match text {
+        Cow::Owned(text) => Ok(text),
+        Cow::Borrowed(text) => {
+            let mut copy = String::new();
+            limits::grow_text(&mut copy, text.len(), WHAT)?;
+            copy.push_str(text);
+            Ok(copy)
+        }
+    }
+}
+
+fn insert<'a>(parts: &mut HashSet<&'a str>, part: &'a str) -> Result<bool> {
+    if parts.len() == parts.capacity() {
+        limits::ask_for_part(parts.len().saturating_mul(4 * size_of::<&str>()), WHAT)?;
+    }
+    Ok(parts.insert(part))
+}
+
+/// The texts of all groups.
+struct Results {
+    texts: StringBuilder,
+    bytes: usize,
+    /// Bytes that were asked for.
+    room: usize,
+}
+
+impl Results {
+    fn with_capacity(groups: usize) -> Self {
+        Self { texts: StringBuilder::with_capacity(groups, 0), bytes: 0, room: 0 }
+    }
+
+    fn push(&mut self, text: Text<'_>) -> Result<()> {
+        self.bytes += text.as_ref().map_or(0, |text| text.len());
+        if i32::try_from(self.bytes).is_err() {
+            let message = "the texts that listagg built for one batch are longer than 2^31 bytes";
+            return Err(Error::new(ErrorKind::MemoryLimitExceeded, message));
+        }
+        if self.bytes > self.room {
+            // a builder doubles
+            self.room = self.bytes.saturating_mul(2);
+            limits::ask_for_part(self.room, WHAT)?;
+        }
+        self.texts.append_option(text);
+        Ok(())
     }
 }
 
@@ -112,112 +228,4 @@ fn text<'a>(texts: &[&'a StringArray], (source, row): (usize, usize)) -> Result<
         Error::new(ErrorKind::Internal, format!("row {row} of source {source} of a group does not exist"))
     })?;
     Ok(array.is_valid(row).then(|| array.value(row)))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{super::testing, *};
-
-    fn listagg(pairs: &[(&str, &str)]) -> Arc<dyn AggregateFunction> {
-        testing::function(NAME, "STRING", pairs)
-    }
-
-    fn add(function: &Arc<dyn AggregateFunction>, texts: &[Option<&str>]) -> Option<String> {
-        let array: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
-        let result = testing::one_group(function.as_ref(), &array, None).unwrap();
-        let result = result.as_string::<i32>();
-        result.is_valid(0).then(|| result.value(0).to_owned())
-    }
-
-    #[test]
-    fn texts_are_joined_by_a_comma_or_the_delimiter_of_the_column() {
-        assert_eq!(add(&listagg(&[]), &[Some("a"), Some("b"), Some("a")]).as_deref(), Some("a,b,a"));
-        let dashes = listagg(&[("list-agg-delimiter", "--")]);
-        assert_eq!(add(&dashes, &[Some("a"), Some("b,c")]).as_deref(), Some("a--b,c"));
-    }
-
-    #[test]
-    fn null_and_empty_texts_do_not_count() {
-        let f = listagg(&[]);
-        assert_eq!(add(&f, &[None, Some("a"), Some(""), None, Some("b")]).as_deref(), Some("a,b"));
-        assert_eq!(add(&f, &[Some(""), Some("a")]).as_deref(), Some("a"));
-        assert_eq!(
-            add(&f, &[Some("a"), Some(" "), Some("\t"), Some("b")]).as_deref(),
-            Some("a, ,\t,b"),
-            "spaces are a text"
-        );
-        assert_eq!(add(&f, &[None, None]), None);
-        assert_eq!(add(&f, &[None, Some(""), None]).as_deref(), Some(""), "an empty text is more than null");
-    }
-
-    #[test]
-    fn distinct_adds_only_parts_that_are_new_and_leaves_the_first_text_alone() {
-        let f = listagg(&[("distinct", "true")]);
-        assert_eq!(add(&f, &[Some("a,b"), Some("b,c,c,, ,d"), Some("a")]).as_deref(), Some("a,b,c, ,d"));
-        assert_eq!(add(&f, &[Some("a,a"), Some("a")]).as_deref(), Some("a,a"));
-        let words = listagg(&[("distinct", "true"), ("list-agg-delimiter", "")]);
-        assert_eq!(add(&words, &[Some("a b"), Some("b c")]).as_deref(), Some("a bc"));
-    }
-
-    #[test]
-    fn out_of_order_texts_come_first() {
-        let f = listagg(&[]);
-        let array: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", ""]));
-        let steps = [AggStep::Add, AggStep::AddReversed, AggStep::AddReversed];
-        let result = testing::one_group(f.as_ref(), &array, Some(&steps)).unwrap();
-        assert_eq!(result.as_string::<i32>().value(0), "a,b");
-    }
-
-    #[test]
-    fn only_strings_without_a_length_are_accepted() {
-        for (t, taken) in [("STRING", true), ("VARCHAR(10)", false), ("CHAR(3)", false), ("INT", false)] {
-            assert_eq!(testing::try_function(NAME, t, &[]).is_ok(), taken, "{t}");
-        }
-    }
-
-    #[test]
-    fn a_retract_is_an_error_that_names_the_function() {
-        let array: ArrayRef = Arc::new(StringArray::from(vec!["b"]));
-        let error = testing::one_group(listagg(&[]).as_ref(), &array, Some(&[AggStep::Retract])).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
-        assert!(error.to_string().contains("'listagg' cannot take values back"), "{error}");
-    }
-
-    /// The rules as the chapter words them.
-    fn slow(texts: &[Option<String>], distinct: bool) -> Option<String> {
-        let mut acc: Option<String> = None;
-        for input in texts {
-            let Some(input) = input else { continue };
-            if acc.is_some() && input.is_empty() {
-                continue;
-            }
-            acc = Some(match acc {
-                Some(acc) if !acc.is_empty() => {
-                    let mut parts: Vec<&str> = acc.split(',').collect();
-                    for part in input.split(',') {
-                        if !distinct || (!part.is_empty() && !parts.contains(&part)) {
-                            parts.push(part);
-                        }
-                    }
-                    parts.join(",")
-                }
-                _ => input.clone(),
-            });
-        }
-        acc
-    }
-
-    proptest! {
-        #[test]
-        fn any_texts_give_what_the_rules_say(
-            texts in prop::collection::vec(prop::option::of("[abc ,]{0,4}"), 0..8),
-            distinct: bool,
-        ) {
-            let f = listagg(&[("distinct", if distinct { "true" } else { "false" })]);
-            let given: Vec<_> = texts.iter().map(Option::as_deref).collect();
-            prop_assert_eq!(add(&f, &given), slow(&texts, distinct));
-        }
-    }
 }

@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, cast::AsArray};
 
 use super::{
     AggregateFunction, FieldOptions,
-    elements::{ByKey, ElementFunction, Elements, Keys, OverElements, columns_of},
+    element_keys::{ByKey, Keys},
+    elements::{ElementFunction, Elements, OverElements, columns_of},
 };
 use crate::{
     Result,
@@ -31,6 +32,10 @@ impl ElementFunction for MergeMap {
     const NAME: &'static str = "merge_map";
     const RETRACTS: bool = true;
 
+    fn takes_many(&self) -> bool {
+        true
+    }
+
     fn values(&self, entries: &ArrayRef) -> Result<Keys> {
         map_keys(entries)
     }
@@ -39,7 +44,7 @@ impl ElementFunction for MergeMap {
         let (Some(acc), Some(input)) = (&acc, &input) else { return Ok(acc.or(input)) };
         let mut merged = ByKey::default();
         for entry in acc.iter().chain(input) {
-            merged.put(keys.get(*entry), *entry);
+            merged.put(keys.get(*entry), *entry)?;
         }
         Ok(Some(merged.into_elements()))
     }

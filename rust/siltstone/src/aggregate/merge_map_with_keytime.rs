@@ -10,7 +10,8 @@ use arrow_array::{Array, ArrayRef, StringArray, cast::AsArray};
 
 use super::{
     AggregateFunction, FieldOptions,
-    elements::{ByKey, ElementFunction, Elements, Keys, OverElements, columns_of},
+    element_keys::{ByKey, Keys},
+    elements::{ElementFunction, Elements, OverElements, columns_of},
     merge_map::map_keys,
 };
 use crate::{
@@ -77,6 +78,10 @@ impl ElementFunction for MergeMapWithKeytime {
 
     const NAME: &'static str = "merge_map_with_keytime";
 
+    fn takes_many(&self) -> bool {
+        true
+    }
+
     fn values(&self, entries: &ArrayRef) -> Result<Entries> {
         let missing = || Error::new(ErrorKind::Internal, "the values of the map have no text field for the time");
         let values = columns_of(entries, &[1])?.pop().ok_or_else(missing)?;
@@ -89,7 +94,7 @@ impl ElementFunction for MergeMapWithKeytime {
         let (Some(acc), Some(input)) = (&acc, &input) else { return Ok(acc.or(input)) };
         let mut merged = ByKey::default();
         for entry in acc {
-            merged.put(entries.keys.get(*entry), *entry);
+            merged.put(entries.keys.get(*entry), *entry)?;
         }
         for entry in input {
             let key = entries.keys.get(*entry);
@@ -100,7 +105,7 @@ impl ElementFunction for MergeMapWithKeytime {
             let Some(time) = entries.time(*entry) else { continue };
             let before = merged.get(key).and_then(|before| entries.time(before));
             if before.is_none_or(|before| compare_utf16(time, before).is_gt()) {
-                merged.put(key, *entry);
+                merged.put(key, *entry)?;
             }
         }
         Ok(Some(merged.into_elements()))

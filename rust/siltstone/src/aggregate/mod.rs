@@ -22,6 +22,7 @@ mod bool_and;
 mod bool_or;
 mod collect;
 mod count;
+mod element_keys;
 mod elements;
 mod error;
 mod first_non_null_value;
@@ -36,6 +37,8 @@ pub(crate) mod last_non_null;
 mod last_non_null_value;
 mod last_value;
 mod listagg;
+#[cfg(test)]
+mod listagg_tests;
 mod max;
 mod merge_map;
 mod merge_map_with_keytime;
@@ -70,6 +73,8 @@ pub(crate) use error::no_retract;
 pub use error::{AggregateError, Aggregated};
 pub use options::{DEFAULT_FUNCTION, FieldOptions, NullKeyStrategy};
 pub use registry::{aggregate_function, function_names, is_function};
+
+use crate::cancel::Work;
 
 /// What a record does to the accumulated value of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +133,12 @@ impl ColumnGroups<'_> {
         mut finish: impl FnMut(A) -> crate::Result<()>,
     ) -> Result<(), AggregateError> {
         let mut from = 0;
+        let mut work = Work::default();
         for (group, &end) in self.ends.iter().enumerate() {
             let named = |error| AggregateError { group: Some(group), error };
             let rows = self.rows.get(from..end).unwrap_or_default();
             let mut state = start();
+            work.done(rows.len()).map_err(named)?;
             match (self.steps.and_then(|steps| steps.get(from..end)), rows) {
                 (_, [one]) if self.pass_single => step(&mut state, AggStep::Set, *one).map_err(named)?,
                 (None, rows) => {

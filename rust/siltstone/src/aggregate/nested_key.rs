@@ -2,11 +2,7 @@
 
 use arrow_array::{Array, ArrayRef};
 
-use super::{
-    FieldOptions, NullKeyStrategy,
-    elements::{Keys, columns_of},
-    hash_order::HashOrder,
-};
+use super::{FieldOptions, NullKeyStrategy, element_keys::Keys, elements::columns_of, hash_order::HashOrder};
 use crate::{
     Error, ErrorKind, Result,
     row::hash_rows,

@@ -7,11 +7,13 @@ use arrow_array::{Array, ArrayRef, StructArray, cast::AsArray};
 
 use super::{
     AggregateFunction, FieldOptions,
-    elements::{ElementFunction, Elements, OverElements, take_rows},
+    elements::{ElementFunction, Elements, NESTED, OverElements, take_rows},
     nested_key::{KeyedRows, NestedKey, is_nested_table},
 };
 use crate::{
     Error, ErrorKind, Result,
+    cancel::Work,
+    limits,
     types::{DataField, DataType},
 };
 
@@ -101,9 +103,10 @@ impl ElementFunction for NestedPartialUpdate {
             return Ok(Some(input)); // the first array is taken as it is
         }
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let (mut table, mut most) = (Vec::new(), 0);
+        let (mut table, mut most, mut work) = (Vec::new(), 0, Work::default());
         for row in acc.unwrap_or_default().into_iter().chain(input) {
             let Some(key) = values.keys.key(values.like(row))?.map(<[u8]>::to_vec) else { continue };
+            work.done(values.rows.num_columns().max(1))?;
             // `computeIfAbsent` looks at the size before it adds
             most = table.len();
             if let Some(onto) = places.get(&key) {
@@ -125,6 +128,7 @@ impl ElementFunction for NestedPartialUpdate {
         if numbers.iter().all(|row| *row < values.rows.len()) {
             return take_rows(rows, numbers.iter().copied().map(Some));
         }
+        limits::ask_for_part(numbers.len().saturating_mul(24 + 16 * values.rows.num_columns()), NESTED)?;
         let from: Vec<Vec<Option<usize>>> = numbers.iter().map(|row| values.fields(*row)).collect();
         let column = |(field, column): (usize, &ArrayRef)| {
             take_rows(column, from.iter().map(|fields| fields.get(field).copied().flatten()))

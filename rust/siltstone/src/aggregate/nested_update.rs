@@ -10,7 +10,8 @@ use arrow_array::{Array, ArrayRef};
 
 use super::{
     AggregateFunction, FieldOptions,
-    elements::{ByKey, ElementFunction, Elements, Keys, OverElements, columns_of},
+    element_keys::{ByKey, Keys},
+    elements::{ElementFunction, Elements, OverElements, columns_of},
     nested_key::{KeyedRows, NestedKey, field_numbers, is_nested_table, needs_key},
 };
 use crate::{
@@ -107,14 +108,14 @@ impl Update {
         let mut table = ByKey::default();
         for row in acc {
             if let Some(key) = values.keys.key(row)? {
-                table.put(key, row);
+                table.put(key, row)?;
             }
         }
         let mut taken = 0;
         for row in input {
             let Some(key) = values.keys.key(row)?.filter(|_| taken < room) else { continue };
             taken += 1;
-            table.put(key, row);
+            table.put(key, row)?;
         }
         let mut rows = table.into_elements();
         let most = rows.len();
@@ -128,6 +129,10 @@ impl ElementFunction for Update {
 
     const NAME: &'static str = "nested_update";
     const RETRACTS: bool = true;
+
+    fn takes_many(&self) -> bool {
+        self.key.is_strategic() || !self.sequence.is_empty()
+    }
 
     fn values(&self, rows: &ArrayRef) -> Result<SequencedRows> {
         let sequence =
@@ -147,8 +152,8 @@ impl ElementFunction for Update {
             let Some(key) = values.keys.key(row)? else { continue };
             let room = table.len() < limit;
             match table.get(key) {
-                Some(before) if values.is_newer(row, before) => table.put(key, row),
-                None if room => table.put(key, row),
+                Some(before) if values.is_newer(row, before) => table.put(key, row)?,
+                None if room => table.put(key, row)?,
                 _ => {}
             }
         }
@@ -163,7 +168,7 @@ impl ElementFunction for Update {
         let mut table = ByKey::default();
         for row in acc {
             if let Some(key) = values.keys.key(*row)? {
-                table.put(key, *row);
+                table.put(key, *row)?;
             }
         }
         let most = table.len();

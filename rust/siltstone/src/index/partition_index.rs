@@ -195,10 +195,13 @@ impl PartitionIndex {
             if found == Some(*bucket) {
                 continue;
             }
-            let place = found.map_or_else(|| "in none".to_owned(), |other| format!("in bucket {other}"));
-            let text =
-                format!("a key of a data file in bucket {bucket} is {place} by the index: it is not of these rows");
             let indexes: Vec<&str> = self.files.values().flatten().map(|entry| entry.file_name.as_str()).collect();
+            let text = if indexes.is_empty() {
+                format!("bucket {bucket} has data files, but the version names no index file of its partition")
+            } else {
+                let place = found.map_or_else(|| "in none".to_owned(), |other| format!("in bucket {other}"));
+                format!("a key of a data file in bucket {bucket} is {place} by the index: it is not of these rows")
+            };
             return Err(Error::new(ErrorKind::CorruptFile, text)
                 .with("file", &file.file_name)
                 .with("index_files", indexes.join(", "))

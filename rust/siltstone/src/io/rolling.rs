@@ -11,7 +11,7 @@ use arrow_array::{
 };
 
 use super::{
-    FileWriteSpec, TableContext,
+    FileWriteSpec, TableContext, batch_bytes,
     blob_files::{BlobFiles, Place},
     file_columns::FileColumns,
     index_writer::{IndexWriter, WrittenIndex},
@@ -20,6 +20,7 @@ use crate::{
     cancel, env,
     error::{Error, ErrorKind, Result},
     format::{DataFileWriter, DataFormat, Encoding, WriteOptions, data_format},
+    limits,
     manifest::DataFileMeta,
     path::FileNames,
     row::{BinaryRow, RowKind, datum_from_array},
@@ -28,6 +29,9 @@ use crate::{
 
 /// Java looks at the size of a file every so many rows.
 const CHECK_ROWS: usize = 1000;
+/// Rows that become a part of a file are there that many times for a moment: their pages, these compressed, and what grows by
+/// doubling.
+const ENCODING: usize = 3;
 
 /// Writes rows of one bucket, in their order, into as many data files as the target size asks for.
 pub struct RollingWriter {
@@ -168,6 +172,8 @@ impl RollingWriter {
         let Some(file) = &mut self.open else {
             return Err(Error::new(ErrorKind::Internal, "no file is open"));
         };
+        let memory = batch_bytes(&arranged).saturating_mul(ENCODING);
+        limits::ask_for_part(memory, format_args!("writing {rows} rows of a data file at once"))?;
         file.writer.write(&arranged)?;
         if let Some(blobs) = &mut self.blobs {
             let (ctx, names, directory, created) = (&self.ctx, &self.names, &self.directory, &mut self.created);

@@ -15,7 +15,7 @@ use super::{
     decode::{Names, bytes, corrupt, text, unsigned},
 };
 use crate::{
-    cancel,
+    cancel::Work,
     codec::compare_utf16,
     error::{Error, ErrorKind, Result},
     limits::{self, Taken},
@@ -23,8 +23,6 @@ use crate::{
 
 /// Texts of so many bytes or fewer have their length in their first byte.
 const SHORT_TEXT: usize = 63;
-/// Bytes between two questions whether to stop.
-const STRETCH: usize = 1 << 20;
 
 /// A value on its way, and the names that its objects have.
 #[derive(Default)]
@@ -34,8 +32,8 @@ pub(super) struct Builder {
     names: Vec<Box<str>>,
     /// Memory of the names.
     named: Taken,
-    /// Bytes that were moved or compared since it was asked whether to stop.
-    work: usize,
+    /// Bytes that were moved or compared.
+    work: Work,
 }
 
 /// A field of an object, or an element of an array (without a name): where it begins, from the first one's beginning on.
@@ -67,16 +65,6 @@ impl Builder {
         Ok((value, metadata))
     }
 
-    /// Asks now and then whether to stop: a small value may name long names, and lie deep, again and again.
-    fn work(&mut self, bytes: usize) -> Result<()> {
-        self.work = self.work.saturating_add(bytes);
-        if self.work < STRETCH {
-            return Ok(());
-        }
-        self.work = 0;
-        cancel::check()
-    }
-
     /// Where the next value begins.
     pub(super) fn position(&self) -> usize {
         self.value.len()
@@ -84,7 +72,7 @@ impl Builder {
 
     /// Adds a field of an object that began at `start`; its value comes next.
     pub(super) fn field(&mut self, name: &str, start: usize, fields: &mut Vec<Member>) -> Result<()> {
-        self.work(name.len())?;
+        self.work.done(name.len())?;
         let id = if let Some(id) = self.ids.get(name) {
             *id
         } else {
@@ -111,7 +99,7 @@ impl Builder {
 
     /// Adds bytes of a value.
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
-        self.work(bytes.len())?;
+        self.work.done(bytes.len())?;
         limits::grow(&mut self.value, bytes.len(), BINARIES)?;
         self.value.extend_from_slice(bytes);
         check_size(self.value.len())
@@ -170,7 +158,7 @@ impl Builder {
     /// Puts the head of an object before its fields, which were added since `start`.
     pub(super) fn finish_object(&mut self, start: usize, fields: &mut [Member]) -> Result<()> {
         let compared: usize = fields.iter().filter_map(|field| self.names.get(field.id)).map(|name| name.len()).sum();
-        self.work(compared)?;
+        self.work.done(compared)?;
         let name = |member: &Member| self.names.get(member.id).map_or("", |name| name);
         fields.sort_by(|a, b| compare_utf16(name(a), name(b)));
         let twice = fields.windows(2).find_map(|pair| match pair {
@@ -210,7 +198,7 @@ impl Builder {
         }
         number(&mut head, self.value.len() - start, of_offset)?;
         limits::grow(&mut self.value, head.len(), BINARIES)?;
-        self.work(self.value.len() - start)?;
+        self.work.done(self.value.len() - start)?;
         self.value.splice(start..start, head);
         check_size(self.value.len())
     }
