@@ -55,6 +55,27 @@ def test_update_and_merge_do_the_same(sql, key):
     assert [tuple(r) for r in sql("SELECT * FROM db.t").collect()] == [(1, 44, 1)]
 
 
+def test_a_literal_of_another_kind_is_stored_by_the_rules_of_spark(sql):
+    """UPDATE with literals alone took Paimon's casts: '1' became the second day of 1970, or true."""
+    kinds = {"a": "DATE", "b": "INT", "c": "BOOLEAN", "d": "TIMESTAMP", "e": "DOUBLE", "f": "BINARY", "g": "STRING"}
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    sql(f"CREATE TABLE db.t (id INT NOT NULL, {columns}) TBLPROPERTIES ('primary-key' = 'id')")
+    sql("INSERT INTO db.t (id) VALUES (1)")
+    for column, literal in [
+        ("a", "'1'"),
+        ("b", "'1'"),
+        ("c", "'1'"),
+        ("c", "1"),
+        ("d", "'1'"),
+        ("e", "'NaN'"),
+        ("f", "1"),
+    ]:
+        with pytest.raises(e.SchemaMismatch, match=f"column '{column}'"):
+            sql(f"UPDATE db.t SET {column} = {literal} WHERE id = 1", ansi=True)
+    sql("UPDATE db.t SET g = 007, b = 007, c = false, e = 2, a = NULL WHERE id = 1", ansi=True)
+    assert tuple(sql("SELECT a, b, c, d, e, g FROM db.t").first()) == (None, 7, False, None, 2.0, "7")
+
+
 def test_what_always_fits_is_stored_in_either_mode(sql):
     sql("CREATE TABLE db.t (p INT, a BIGINT, b DOUBLE, c DECIMAL(12,2), d STRING, e TIMESTAMP) PARTITIONED BY (p)")
     for ansi in (False, True):

@@ -114,3 +114,16 @@ def test_a_signal_ends_the_merge_of_many_records_of_one_key(make, name):
     # two of three, because a machine can stop a whole process for a while
     assert sorted(answers)[1] < 0.5, answers
     assert t.maintenance.fsck().ok
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+def test_rows_that_are_all_kept_fit_or_memory_does_not_suffice(make, keyed):
+    """Each batch was too small to be asked for, and who collected them was aborted."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"] if keyed else [], bucket=1 if keyed else -1, siltstone__sync="false")
+    for n in range(2):
+        t.append(pa.table({"id": pa.array(range(200 * n, 200 * n + 200), pa.int32()), "v": ["x" * MB] * 200}))
+    for limit in (150, 250, 350, 450, 900):
+        found, _, _ = run(t, "t.scan().to_arrow().num_rows", limit * MB)
+        assert found in ("400", "MemoryLimitExceeded"), limit
+    assert run(t, "t.scan().to_arrow().num_rows")[0] == "400"

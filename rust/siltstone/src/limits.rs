@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Below this there is no use in asking.
 const WORTH_ASKING: usize = 64 << 20;
 /// Of what is asked for in small parts, those below this are not worth it.
-const SMALL_PART: usize = 1 << 20;
+pub(crate) const SMALL_PART: usize = 1 << 20;
 
 /// Metadata may become this many bytes whatever its size...
 const FREE_METADATA: usize = 64 << 20;

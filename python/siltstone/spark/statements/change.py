@@ -23,6 +23,7 @@ from siltstone.spark.statements.words import Words
 from siltstone.spark.writing import write, write_here
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from siltstone import Expression, Table
@@ -69,7 +70,8 @@ def update(target: Target, text: str) -> DataFrame:
     where = words.rest() if words.take("WHERE") else None
     words.end()
     exact = None if where is None else own_condition(target, table, alias or parts[-1], where)
-    literals = {name: own for name, value in values.items() if (own := _own_literal(value)) is not None}
+    kinds = {name: table.schema.field(name).type for name in values}
+    literals = {name: own for name, value in values.items() if (own := _own_literal(value, kinds[name])) is not None}
     if len(literals) == len(values) and (where is None or exact is not None):
         table.update(literals, exact if exact is not None else "true")
         return target.nothing()
@@ -147,12 +149,21 @@ def own_condition(target: Target, table: Table, name: str, where: str) -> Expres
     return condition(node, columns_by_name(table.schema, meaning), meaning, whole=True)
 
 
-def _own_literal(value: str) -> str | None:
-    """A number, truth value, NULL or simple text in the words of ``Table.update``."""
+def _own_literal(value: str, kind: pa.DataType) -> str | None:
+    """A number, truth value, NULL or simple text in the words of ``Table.update``, for a column of the same kind alone.
+
+    Another kind would be cast by Paimon's rules, where Spark refuses it, or has another value.
+    """
+    import pyarrow as pa
+
     plain = value.strip()
-    is_text = len(plain) > 1 and plain[0] == plain[-1] == "'" and not set("'\\") & set(plain[1:-1])
-    is_number = plain.lstrip("-").isdecimal()
-    return plain if is_text or is_number or plain.upper() in ("TRUE", "FALSE", "NULL") else None
+    if len(plain) > 1 and plain[0] == plain[-1] == "'":
+        fits = pa.types.is_string(kind) and not set("'\\") & set(plain[1:-1])
+    elif plain.lstrip("-").isdecimal():
+        fits = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    else:
+        fits = plain.upper() == "NULL" or (plain.upper() in ("TRUE", "FALSE") and pa.types.is_boolean(kind))
+    return plain if fits else None
 
 
 def _written(table: Table) -> Callable[..., Any]:

@@ -11,12 +11,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType as Arrow;
 use arrow_select::take::take;
 
-use super::{
-    AggStep, AggregateFunction, Aggregated, ColumnGroups,
-    error::no_retract,
-    gather::{gather, memory_of},
-};
-use crate::{Error, ErrorKind, Result, cancel, limits};
+use super::{AggStep, AggregateFunction, Aggregated, ColumnGroups, error::no_retract, gather::gather};
+use crate::{Error, ErrorKind, Result, cancel, limits, row::memory_of};
 
 /// What needs memory, for messages.
 pub(super) const NESTED: &str = "merging arrays and maps of one batch";

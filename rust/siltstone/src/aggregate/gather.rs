@@ -17,7 +17,7 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType as Arrow;
 use arrow_select::interleave::interleave;
 
-use crate::{Error, ErrorKind, Result, limits};
+use crate::{Error, ErrorKind, Result, limits, row::memory_of};
 
 /// Bytes that a short value is copied with, its neighbours' and all.
 const SHORT: usize = 16;
@@ -75,39 +75,6 @@ pub(crate) fn gather_known(
                 (0..len).map(|row| if null(row) { (arrays.len(), 0) } else { place(row) }).collect();
             interleaved(arrays, &places)
         }
-    }
-}
-
-/// About how many bytes the rows at these places take; rows of a source behind the last array take none.
-pub(crate) fn memory_of(arrays: &[ArrayRef], places: impl Iterator<Item = (usize, usize)>) -> usize {
-    let mut lengths = vec![0_usize; arrays.len()];
-    let offsets: Vec<Option<&[i32]>> = arrays.iter().map(|array| offsets_of(array)).collect();
-    for (source, at) in places.filter(|(source, _)| *source < arrays.len()) {
-        let length = match offsets[source] {
-            Some(offsets) => usize::try_from(offsets[at + 1] - offsets[at]).unwrap_or_default(),
-            None => 1,
-        };
-        lengths[source] = lengths[source].saturating_add(length);
-    }
-    let bytes = |(array, length): (&ArrayRef, usize)| {
-        let all = match offsets_of(array) {
-            Some(offsets) => offsets.last().zip(offsets.first()).map_or(0, |(to, from)| to - from),
-            None => i32::try_from(array.len()).unwrap_or(i32::MAX),
-        };
-        let bytes = array.get_array_memory_size();
-        let each = bytes.div_ceil(usize::try_from(all).unwrap_or_default().max(1));
-        length.saturating_mul(each).min(bytes)
-    };
-    arrays.iter().zip(lengths).map(bytes).fold(0, usize::saturating_add)
-}
-
-fn offsets_of(array: &ArrayRef) -> Option<&[i32]> {
-    match array.data_type() {
-        Arrow::Utf8 => Some(array.as_string::<i32>().value_offsets()),
-        Arrow::Binary => Some(array.as_binary::<i32>().value_offsets()),
-        Arrow::List(_) => Some(array.as_list::<i32>().value_offsets()),
-        Arrow::Map(..) => Some(array.as_map().value_offsets()),
-        _ => None,
     }
 }
 

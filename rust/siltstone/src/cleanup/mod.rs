@@ -9,6 +9,7 @@
 mod after_record;
 mod branch_points;
 mod cache;
+mod clock;
 mod effect;
 mod metadata_files;
 mod plan;
@@ -20,6 +21,7 @@ mod whole;
 
 pub use after_record::after_record;
 pub use cache::ManifestCache;
+pub(crate) use clock::ahead_of_storage;
 pub use effect::with_effect;
 pub use metadata_files::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{

@@ -81,7 +81,15 @@ impl Attempt {
         match self.fate(snapshots)? {
             Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
             Fate::Unknown => Ok(Standing::Unknown),
-            Fate::NotRemoved => self.standing_by_others(ctx, snapshots),
+            Fate::NotRemoved => match self.standing_by_others(ctx, snapshots)? {
+                Standing::Committed => Ok(Standing::Committed),
+                // a record that was made between two of these looks, which took the versions after it for others
+                seen => match self.fate(snapshots)? {
+                    Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
+                    Fate::Unknown => Ok(Standing::Unknown),
+                    Fate::NotRemoved => Ok(seen),
+                },
+            },
         }
     }
 
@@ -232,14 +240,12 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         None => upkeep_lock(ctx)?,
     };
     let found = match snapshots.get(attempt.snapshot.id) {
-        Ok(found) => found,
-        Err(e) if is_gone(&e) => return Ok(Withdrawn::Gone),
-        Err(e) => return Err(e),
+        // another one may have its name: then it was removed by somebody else
+        Ok(found) if RemovedSnapshot::from(&attempt.snapshot).is(&found) => found,
+        Err(e) if !is_gone(&e) => return Err(e),
+        _ if recorded => return Ok(Withdrawn::Gone),
+        _ => return withdrawn_by_others(attempt, snapshots),
     };
-    if !RemovedSnapshot::from(&attempt.snapshot).is(&found) {
-        // another one has its name: then it was removed by somebody else
-        return Ok(Withdrawn::Gone);
-    }
     let standing = attempt.standing(ctx, snapshots)?;
     let went_back = !recorded && went_back_before(ctx, snapshots, snapshots.removals().read()?.fence)?;
     let versions = if went_back { snapshots.listed_ids()? } else { snapshots.ids()? };
@@ -257,6 +263,17 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         // the only version that is left is one, whatever it looks like
         Standing::Committed | Standing::TooLate | Standing::Unknown => Ok(Withdrawn::Committed),
     }
+}
+
+/// What became of a snapshot that is not there any more, and that no record had called late when it was last looked at.
+fn withdrawn_by_others(attempt: &Attempt, snapshots: &SnapshotManager) -> Result<Withdrawn> {
+    Ok(match attempt.fate(snapshots)? {
+        // it was a version until then
+        Fate::Removed(RemovalKind::Expire) => Withdrawn::Committed,
+        Fate::Removed(_) => Withdrawn::Left,
+        Fate::Unknown => Withdrawn::Unknown,
+        Fate::NotRemoved => Withdrawn::Gone,
+    })
 }
 
 /// Removes what a rollback that died, or a writer that came too late, has left where the next snapshot goes.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use arrow_select::{filter::filter_record_batch, interleave::interleave};
+use arrow_select::filter::filter_record_batch;
 
 use super::{
     Assignment, Modification, Modified,
@@ -17,8 +17,8 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{
-        FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, read_row_group,
-        row_groups,
+        FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, interleaved,
+        read_row_group, row_groups,
     },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, GlobalIndexMeta, ManifestStore},
     predicate::{Predicate, evaluate},
@@ -188,7 +188,7 @@ impl Statement<'_> {
             let read = || Error::new(ErrorKind::Internal, "an updated column was not read");
             let old = rows.column_by_name(&field.name).ok_or_else(read)?;
             let new = convert_column(new.column_by_name(&field.name).ok_or_else(read)?, field, *before)?;
-            columns.push(interleave(&[old.as_ref(), new.as_ref()], &places)?);
+            columns.push(interleaved(&[std::sync::Arc::clone(old), new], &places)?);
             fields.push(Field::new(&field.name, old.data_type().clone(), field.data_type.nullable));
         }
         *before = before.saturating_add(matched.num_rows());

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arrow_arith::boolean::{and, and_not, is_not_null};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
 use arrow_schema::{DataType as Arrow, Field as ArrowField};
-use arrow_select::{filter::filter_record_batch, interleave::interleave, nullif::nullif, zip::zip};
+use arrow_select::{filter::filter_record_batch, nullif::nullif, zip::zip};
 
 use super::{
     arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    io::interleaved,
     types::{DataField, DataType, arrow_type, data_type_from_arrow},
     write::convert_column,
 };
@@ -151,8 +152,7 @@ fn case(
         (part, next.map_or(0, |next| std::mem::replace(next, *next + 1)))
     });
     let places: Vec<(usize, usize)> = places.collect();
-    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
-    computed(interleave(&values, &places))
+    interleaved(&values, &places)
 }
 
 /// A part as the type of the choice has it.

@@ -42,11 +42,11 @@ impl Collected {
     }
 
     /// Takes in what is known of other rows.
-    pub(super) fn absorb(&mut self, other: &Self) {
-        for ((_, bounds), (_, more)) in self.0.iter_mut().zip(&other.0) {
+    pub(super) fn absorb(&mut self, other: Self) {
+        for ((_, bounds), (_, more)) in self.0.iter_mut().zip(other.0) {
             let counts = bounds.null_count.zip(more.null_count);
             bounds.null_count = counts.map(|(a, b)| a.saturating_add(b));
-            widen(bounds, more.min.clone(), more.max.clone());
+            widen(bounds, more.min, more.max);
         }
     }
 

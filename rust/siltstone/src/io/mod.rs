@@ -4,6 +4,7 @@
 
 mod blob_files;
 mod context;
+mod copies;
 mod decoded;
 mod evolution;
 mod file_columns;
@@ -21,6 +22,7 @@ mod tracked;
 mod unused;
 
 pub use context::{SchemaWritten, TableContext};
+pub(crate) use copies::{interleaved, joined_rows, taken_column, taken_rows};
 pub use decoded::{Decoded, DecodedStream};
 pub use evolution::{RowGroup, is_blob_file, read_row_group, row_groups, row_ids};
 pub use in_order::InOrder;
@@ -39,10 +41,4 @@ pub use unused::{delete_compacted, delete_data_file, delete_unused, delete_unuse
 /// Batches, one after another, possibly computed on other threads.
 pub type BatchStream = Box<dyn Iterator<Item = crate::Result<arrow_array::RecordBatch>> + Send>;
 
-/// Bytes of a batch's rows, without what else lies in the buffers they are a slice of.
-pub(crate) fn batch_bytes(rows: &arrow_array::RecordBatch) -> usize {
-    let bytes = |column: &arrow_array::ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
-    };
-    rows.columns().iter().map(bytes).sum()
-}
+pub(crate) use crate::row::batch_bytes;

@@ -29,9 +29,9 @@ use crate::{
 
 /// Java looks at the size of a file every so many rows.
 const CHECK_ROWS: usize = 1000;
-/// Rows that become a part of a file are there that many times for a moment: their pages, these compressed, and what grows by
-/// doubling.
-const ENCODING: usize = 3;
+/// Rows that become a part of a file are there that many times for a moment: in a dictionary, in its page, in what this is
+/// compressed to, each of which grows by doubling.
+const ENCODING: usize = 5;
 
 /// Writes rows of one bucket, in their order, into as many data files as the target size asks for.
 pub struct RollingWriter {

@@ -27,7 +27,8 @@ use super::{
 use crate::{
     cancel::{self, Cancellation},
     error::{Error, ErrorKind, Result},
-    io::{BatchStream, TableContext},
+    io::{BatchStream, TableContext, batch_bytes},
+    limits,
     scan::ReadRequest,
     threads::{OwnThreads, not_started},
     wire::Split,
@@ -48,7 +49,13 @@ pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, 
     } else {
         Box::new(Parallel::new(ctx, splits, request, at_once))
     };
-    Ok(limited(rows, request.options.limit))
+    Ok(limited(Box::new(rows.map(|batch| batch.and_then(room_for_more))), request.options.limit))
+}
+
+/// A batch that is given out may be kept, with all others: while there is no room for one more like it, there is an error.
+fn room_for_more(batch: RecordBatch) -> Result<RecordBatch> {
+    limits::ask_for_part(batch_bytes(&batch), "the rows that were read, and more of them,")?;
+    Ok(batch)
 }
 
 fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {

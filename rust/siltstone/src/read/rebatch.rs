@@ -1,9 +1,11 @@
 //! Streams whose last rows may belong to the first ones of the next batch.
 
 use arrow_array::RecordBatch;
-use arrow_select::concat::concat_batches;
 
-use crate::{Result, io::BatchStream};
+use crate::{
+    Result,
+    io::{BatchStream, joined_rows},
+};
 
 /// What a step makes of some rows: the finished ones, and those that wait for the next batch.
 pub(super) type Rebatched = (RecordBatch, Option<RecordBatch>);
@@ -30,7 +32,7 @@ impl<F: FnMut(RecordBatch, bool) -> Result<Rebatched>> Rebatch<F> {
         let next = self.rows.next().transpose()?;
         self.done = next.is_none();
         let rows = match (self.waiting.take(), next) {
-            (Some(waiting), Some(next)) => concat_batches(&next.schema(), [&waiting, &next])?,
+            (Some(waiting), Some(next)) => joined_rows(&next.schema(), [&waiting, &next])?,
             (Some(only), None) | (None, Some(only)) => only,
             (None, None) => return Ok(None),
         };

@@ -38,9 +38,10 @@ impl Table {
     pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
         let snapshots = self.context().snapshots();
         let removals = snapshots.removals().read()?.count;
-        let latest = snapshots.latest_id()?.unwrap_or(0);
-        let next = next_snapshot.unwrap_or(latest + 1);
+        // others may commit and expire between these two looks
         let earliest = first_readable(self.context())?.unwrap_or(1);
+        let latest = snapshots.latest_id()?.unwrap_or(0).max(earliest - 1);
+        let next = next_snapshot.unwrap_or(latest + 1);
         if !(earliest..=latest + 1).contains(&next) {
             let message = format!("a consumer can go on with snapshots {earliest} to {}, not {next}", latest + 1);
             return Err(Error::new(ErrorKind::SnapshotNotFound, message)

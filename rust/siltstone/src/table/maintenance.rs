@@ -353,6 +353,6 @@ impl Table {
 
     /// Deletes consumers that have not read since this time.
     pub fn expire_consumers(&self, older_than: i64, dry_run: bool) -> Result<Report> {
-        self.named(expire::expire_consumers(self.context(), older_than, dry_run))
+        self.named(expire::expire_consumers(self.context(), older_than, now_millis(), dry_run))
     }
 }

@@ -184,8 +184,16 @@ impl Printer<'_> {
     fn decimal(&mut self, stored: &[u8]) -> Result<()> {
         let scale = stored.first().copied().unwrap_or_default();
         let (mut unscaled, mut scale) = (signed(stored, 1, stored.len() - 1)?, scale);
-        if scale > 38 {
-            return Err(corrupt(format!("a decimal of a VARIANT has the scale {scale}")));
+        let most: u8 = match stored.len() - 1 {
+            4 => 9,
+            8 => 18,
+            _ => 38,
+        };
+        if scale > most {
+            return Err(corrupt(format!("a decimal of a VARIANT has the scale {scale}, of {most} digits at most")));
+        }
+        if unscaled.unsigned_abs() >= 10_u128.pow(most.into()) {
+            return Err(corrupt(format!("a decimal of a VARIANT has more than {most} digits")));
         }
         while scale > 0 && unscaled % 10 == 0 {
             (unscaled, scale) = (unscaled / 10, scale - 1);
@@ -328,6 +336,25 @@ mod tests {
         let id: Vec<u8> = (0..16).collect();
         assert_eq!(json(&primitive(20, &id)).unwrap(), "\"00010203-0405-0607-0809-0a0b0c0d0e0f\"");
         assert_eq!(json(&[2 << 2 | 1, b'h', b'i']).unwrap(), "\"hi\"");
+    }
+
+    /// Java reads none that has more digits, or a larger scale, than its width stands for.
+    #[test]
+    fn decimals_have_as_many_digits_as_their_width_stands_for() {
+        for (kind, digits, width) in [(8, 9, 4), (9, 18, 8), (10, 38, 16)] {
+            let with = |scale: u8, unscaled: i128| {
+                let bytes = unscaled.to_le_bytes();
+                json(&primitive(kind, &[&[scale], bytes.get(..width).unwrap()].concat()))
+            };
+            let most = 10_i128.pow(digits) - 1;
+            for unscaled in [most, -most] {
+                assert_eq!(with(0, unscaled).unwrap(), unscaled.to_string());
+                assert_eq!(with(0, unscaled + unscaled.signum()).unwrap_err().kind(), crate::ErrorKind::CorruptFile);
+            }
+            let scale = u8::try_from(digits).unwrap();
+            assert!(with(scale, 1).unwrap().ends_with('1'));
+            assert_eq!(with(scale + 1, 1).unwrap_err().kind(), crate::ErrorKind::CorruptFile);
+        }
     }
 
     #[test]

@@ -7,13 +7,15 @@ use arrow_array::{
 };
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::ArrowError;
-use arrow_select::take::{take, take_record_batch};
+use arrow_select::take::take;
 use rayon::ThreadPool;
 
 use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
+    io::{batch_bytes, taken_rows},
+    limits,
     manifest::{BucketId, ManifestEntry},
     options::{CoreOptions, POSTPONE_BUCKET},
     row::{BinaryRow, binary_rows, hash_rows},
@@ -122,7 +124,7 @@ impl Router {
             let members = UInt32Array::from(members);
             Ok(Portion {
                 bucket,
-                rows: take_record_batch(&rows, &members)?,
+                rows: taken_rows(&rows, &members)?,
                 kinds: take(&kinds, &members, None)?.as_primitive().clone(),
             })
         };
@@ -244,6 +246,7 @@ impl Columns {
 
 /// The rows in memory of their own: whoever gave them may fill its memory again as soon as they are taken (pandas and NumPy do).
 pub(crate) fn copied(rows: &RecordBatch) -> Result<RecordBatch> {
+    limits::ask_for_part(batch_bytes(rows), "copying rows")?;
     let copy = |column: &ArrayRef| {
         let data = column.to_data();
         let mut own = MutableArrayData::new(vec![&data], false, data.len());

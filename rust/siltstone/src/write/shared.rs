@@ -12,7 +12,6 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, UInt32Array};
-use arrow_select::take::take_record_batch;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,7 +19,7 @@ use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     index::{Assigners, BucketRules, HashIndexFiles, PartitionIndex},
-    io::TableContext,
+    io::{TableContext, taken_rows},
     manifest::IndexManifestEntry,
     row::{BinaryRow, binary_rows, hash_rows},
     scan::{bucket_hashes, has_hash_index, hashes_of_manifest, overtaken::at_newest},
@@ -230,6 +229,6 @@ pub fn by_bucket(batch: &RecordBatch) -> Result<Vec<(i32, RecordBatch)>> {
     if let [(bucket, _)] = members.as_slice() {
         return Ok(vec![(*bucket, rows)]);
     }
-    let part = |(bucket, members)| Ok((bucket, take_record_batch(&rows, &UInt32Array::from(members))?));
+    let part = |(bucket, members)| Ok((bucket, taken_rows(&rows, &UInt32Array::from(members))?));
     members.into_iter().map(part).collect()
 }

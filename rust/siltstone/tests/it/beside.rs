@@ -11,6 +11,7 @@ mod merges;
 mod released;
 mod rescales;
 mod streams;
+mod twice;
 mod writers;
 
 use std::{

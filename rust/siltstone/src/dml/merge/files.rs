@@ -8,7 +8,7 @@ use arrow_array::UInt32Array;
 use super::{
     Merge, Merged, Source, count,
     keyed::{looked_for, new_rows},
-    pass::{Pass, positions_of, taken},
+    pass::{Pass, positions_of},
 };
 use crate::{
     deletion_vectors::{BitmapKind, DeletionVector},
@@ -17,7 +17,7 @@ use crate::{
         append::{Candidate, Statement, updated_by, without_versions, writer_of_versions},
     },
     error::Result,
-    io::{TableContext, check_rewritable},
+    io::{TableContext, check_rewritable, taken_rows},
     options::CoreOptions,
     scan::{ScanPlan, ScanRequest, bucket_vectors, plan},
     snapshot::RemovedSnapshot,
@@ -105,7 +105,7 @@ impl Work<'_> {
             for (clause, rows, values) in decided.updated {
                 let Some(clause) = self.merge.clauses.get(clause) else { continue };
                 let last = batch.num_columns().saturating_sub(1);
-                let old = taken(&batch, &UInt32Array::from(rows.clone()))?;
+                let old = taken_rows(&batch, &UInt32Array::from(rows.clone()))?;
                 let old = old.project(&(0..last).collect::<Vec<_>>())?;
                 let before = usize::try_from(self.merged.updated).unwrap_or(usize::MAX);
                 let new = without_versions(updated_by(&old, &values, &clause.set, before)?)?;

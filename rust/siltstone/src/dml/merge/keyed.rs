@@ -5,12 +5,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array}
 use arrow_schema::{Field, Schema};
 use arrow_select::zip::zip;
 
-use super::{
-    Merge, Merged, Source,
-    clauses::Verb,
-    count,
-    pass::{Pass, taken},
-};
+use super::{Merge, Merged, Source, clauses::Verb, count, pass::Pass};
 use crate::{
     cast::default_value,
     dml::{
@@ -20,7 +15,7 @@ use crate::{
         removal::Removal,
     },
     error::Result,
-    io::{TableContext, check_rewritable},
+    io::{TableContext, check_rewritable, taken_rows},
     predicate::Predicate,
     read::read_splits,
     row::{RowKind, constant_array},
@@ -74,13 +69,13 @@ pub fn merge_rows(
             let batch = batch?;
             let decided = pass.decide(&batch)?;
             if !decided.deleted.is_empty() {
-                let rows = removal.rows(taken(&batch, &UInt32Array::from(decided.deleted))?)?;
+                let rows = removal.rows(taken_rows(&batch, &UInt32Array::from(decided.deleted))?)?;
                 merged.deleted += count(rows.num_rows());
                 sink(&with_kind(ctx, rows, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
             }
             for (clause, rows, values) in decided.updated {
                 let Some(Some(replacement)) = replacements.get(clause) else { continue };
-                let old = taken(&batch, &UInt32Array::from(rows))?;
+                let old = taken_rows(&batch, &UInt32Array::from(rows))?;
                 let before = usize::try_from(merged.updated).unwrap_or(usize::MAX);
                 let rows = replacement.rows_by(&old, &values, before)?;
                 merged.updated += count(rows.num_rows());

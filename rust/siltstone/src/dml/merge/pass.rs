@@ -9,7 +9,6 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_cast::display::array_value_to_string;
 use arrow_row::Rows;
 use arrow_schema::{Field, Schema};
-use arrow_select::take::take;
 
 use super::{
     Merge, Source,
@@ -19,6 +18,7 @@ use super::{
 use crate::{
     dml::invalid,
     error::{Error, ErrorKind, Result},
+    io::{taken_column, taken_rows},
 };
 
 /// Pairs of rows that are looked at together.
@@ -143,7 +143,7 @@ impl<'a> Pass<'a> {
             }
         }
         for (clause, (rows, places)) in updates {
-            decisions.updated.push((clause, rows, taken(&scope, &UInt32Array::from(places))?));
+            decisions.updated.push((clause, rows, taken_rows(&scope, &UInt32Array::from(places))?));
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
             }
         }
         for (clause, (rows, places)) in updates {
-            decisions.updated.push((clause, rows, taken(&scope, &UInt32Array::from(places))?));
+            decisions.updated.push((clause, rows, taken_rows(&scope, &UInt32Array::from(places))?));
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl<'a> Pass<'a> {
             }
             for (at, places) in places {
                 if let Some(clause) = self.merge.clauses.get(at) {
-                    sink(clause, &taken(&scope, &UInt32Array::from(places))?)?;
+                    sink(clause, &taken_rows(&scope, &UInt32Array::from(places))?)?;
                 }
             }
         }
@@ -211,7 +211,7 @@ impl<'a> Pass<'a> {
                 None => of_source.as_ref().map(|rows| (&self.rows, *name, rows)),
             };
             let Some((batch, own, rows)) = side else { continue };
-            let column = take(&column(batch, own)?, rows, None)?;
+            let column = taken_column(&column(batch, own)?, rows)?;
             fields.push(Field::new(*name, column.data_type().clone(), true));
             columns.push(column);
         }
@@ -287,14 +287,6 @@ fn choose<'c>(
 fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef> {
     let found = batch.column_by_name(name).cloned();
     found.ok_or_else(|| Error::new(ErrorKind::Internal, "a column of a merge was not read").with("column", name))
-}
-
-/// Some rows of a batch, also of one without columns.
-pub(super) fn taken(batch: &RecordBatch, rows: &UInt32Array) -> Result<RecordBatch> {
-    let columns =
-        batch.columns().iter().map(|column| take(column, rows, None)).collect::<std::result::Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
 }
 
 /// Positions of some rows, which are in the last column.

@@ -8,11 +8,10 @@ use std::{
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{Field, Schema, SchemaRef};
-use arrow_select::{concat::concat_batches, take::take_record_batch};
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::{BatchStream, TableContext, batch_bytes},
+    io::{BatchStream, TableContext, batch_bytes, joined_rows, taken_rows},
     merge_tree::merge::{SpillOptions, spill::SpilledRun},
     predicate::{CompareOp, Predicate, compare_values},
     row::{Datum, datum_from_array, datums_from_array},
@@ -149,7 +148,7 @@ impl Source {
                 }
             }
             for (part, rows) in parts.iter_mut().zip(rows).filter(|(_, rows)| !rows.is_empty()) {
-                part.push(take_record_batch(&batch, &UInt32Array::from(rows))?);
+                part.push(taken_rows(&batch, &UInt32Array::from(rows))?);
             }
         }
         let classes = self.classes.get_or_insert_with(|| (0..CLASSES).map(|_| (Vec::new(), 0)).collect());
@@ -183,7 +182,7 @@ impl Source {
     /// The rows of a pass.
     pub(super) fn load(&self, classes: Option<&[usize]>) -> Result<RecordBatch> {
         let Some((wanted, all)) = classes.zip(self.classes.as_ref()) else {
-            return Ok(concat_batches(&self.schema, &self.held)?);
+            return joined_rows(&self.schema, &self.held);
         };
         let mut held = Vec::new();
         for run in wanted.iter().filter_map(|class| all.get(*class)).flat_map(|(runs, _)| runs) {
@@ -192,7 +191,7 @@ impl Source {
                 held.push(batch?);
             }
         }
-        Ok(concat_batches(&self.schema, &held)?)
+        joined_rows(&self.schema, &held)
     }
 
     pub(super) fn keys(&self) -> &Keys {

@@ -140,6 +140,9 @@ impl std::fmt::Debug for BlobFile {
     }
 }
 
+/// No array holds more bytes.
+const LARGEST: usize = i32::MAX as usize;
+
 /// The values from a row on.
 struct Values {
     file: BlobFile,
@@ -162,8 +165,16 @@ impl Values {
     }
 
     fn values(&self, count: usize) -> Result<ArrayRef> {
-        let mut values = BinaryBuilder::new();
-        for place in self.file.places.iter().skip(self.at).take(count) {
+        let places = || self.file.places.iter().skip(self.at).take(count);
+        let bytes = |place: &Option<Place>| match place {
+            Some(place) if !self.file.described => usize::try_from(place.length).unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        let bytes = places().map(bytes).fold(0, usize::saturating_add);
+        // beside them one is read at a time
+        limits::ask_for_part(bytes, "BLOB values")?;
+        let mut values = BinaryBuilder::with_capacity(count, bytes.min(LARGEST));
+        for place in places() {
             cancel::check()?;
             match place {
                 None => values.append_null(),

@@ -200,7 +200,7 @@ fn partitions(ctx: &TableContext, committed: Committed) -> Result<bool> {
 
 fn consumers(ctx: &TableContext, now: i64) -> Result<()> {
     if let Some(kept) = ctx.options.consumer_expiration_time {
-        tell(ctx, CONSUMERS, &expire_consumers(ctx, before(now, kept), false)?);
+        tell(ctx, CONSUMERS, &expire_consumers(ctx, before(now, kept), now, false)?);
     }
     Ok(())
 }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use crate::{
     cancel,
-    cleanup::{CleanupPlan, FileKind, PlannedFile, Report, upkeep_lock, with_effect},
+    cleanup::{CleanupPlan, FileKind, PlannedFile, Report, ahead_of_storage, upkeep_lock, with_effect},
     error::Result,
     io::TableContext,
 };
 
-/// Deletes consumers whose file was last written before this time: nobody reads with them any more.
+/// Deletes consumers whose file was last written before this time: nobody reads with them any more. The time was counted from
+/// `now`, which a clock says that may be ahead of the storage's, by which files have their times.
 ///
 /// Which they are is looked for again when the lock is held and readers can tell that an expiry is at work, and once more of each
 /// file when it has been taken out of its place: a reader that goes on meanwhile keeps its consumer.
-pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> Result<Report> {
+pub fn expire_consumers(ctx: &TableContext, older_than: i64, now: i64, dry_run: bool) -> Result<Report> {
     let manager = ctx.consumers();
-    let old = || -> Result<Vec<String>> {
+    let old = |older_than: i64| -> Result<Vec<String>> {
         let old = manager.list()?.into_iter().filter(|consumer| consumer.modified_millis < older_than);
         Ok(old.map(|consumer| consumer.id).collect())
     };
@@ -26,7 +27,8 @@ pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> R
         Ok(Report { plan, dry_run, ..Report::default() }.with("consumers", names))
     };
     let delete = || {
-        let names = old()?;
+        let older_than = older_than.saturating_sub(ahead_of_storage(ctx, now)?);
+        let names = old(older_than)?;
         report(names.clone())?;
         let mut gone = Vec::new();
         for id in names {
@@ -39,7 +41,7 @@ pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> R
         report(gone)
     };
     let expire = || {
-        let names = old()?;
+        let names = old(older_than)?;
         if dry_run || names.is_empty() {
             return report(names);
         }

@@ -17,18 +17,14 @@ use std::sync::Arc;
 use self::listing::{Candidates, list};
 use crate::{
     cleanup::{
-        CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, finish_released,
-        name_lost_tag, plan_beside_others, upkeep_lock,
+        CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, ahead_of_storage,
+        finish_released, name_lost_tag, plan_beside_others, upkeep_lock,
     },
-    env::new_uuid,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     path::branch_root,
     schema::SchemaManager,
 };
-
-/// A clock that is ahead by no more than this is no other one.
-const SAME_CLOCK_MILLIS: i64 = 60_000;
 
 /// Deletes files older than `older_than` (epoch milliseconds) that nothing refers to; with `dry_run` only lists them.
 ///
@@ -43,18 +39,6 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
 /// files have their times: files that were written a moment ago looked old, and commits were left without files.
 pub fn remove_orphan_files_by_age(ctx: &TableContext, older_than: i64, now: i64, dry_run: bool) -> Result<Report> {
     clean(ctx, older_than, now, dry_run, || if dry_run { Ok(0) } else { ahead_of_storage(ctx, now) })
-}
-
-/// By how much a clock is ahead of the storage's. Writes a file beside the lock, which is held, and deletes it.
-fn ahead_of_storage(ctx: &TableContext, now: i64) -> Result<i64> {
-    let directory = format!("{}/siltstone", ctx.location.trim_end_matches('/'));
-    let path = format!("{directory}/.clock-{}.tmp", new_uuid());
-    ctx.fs.create_dir(&directory)?;
-    ctx.fs.overwrite(&path, b"")?;
-    let written = ctx.fs.status(&path);
-    ctx.fs.delete(&path)?;
-    let ahead = written?.map_or(0, |file| now.saturating_sub(file.modified_millis));
-    Ok(if ahead > SAME_CLOCK_MILLIS { ahead } else { 0 })
 }
 
 fn clean(

@@ -5,7 +5,6 @@ mod sort;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_select::concat::concat_batches;
 
 use super::{
     merge::{MergeOptions, SpillOptions, intermediate, merge, read_ahead, spill::SpilledRun},
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::{
     Result,
-    io::{BatchStream, KvLayout, batch_bytes},
+    io::{BatchStream, KvLayout, batch_bytes, joined_rows},
 };
 
 /// Batches with fewer rows are put together before they are sorted.
@@ -203,7 +202,7 @@ impl WriteBuffer {
     /// Copies the small batches into one: rows that come one by one must not make sorting slow.
     fn join_small(&mut self) -> Result<()> {
         if let Some(first) = self.small.first() {
-            self.batches.push(concat_batches(&first.schema(), &self.small)?);
+            self.batches.push(joined_rows(&first.schema(), &self.small)?);
         }
         self.small.clear();
         self.small_rows = 0;

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 
 use arrow_array::{RecordBatch, UInt32Array, cast::AsArray, types::Int64Type};
 use arrow_row::Rows;
-use arrow_select::{concat::concat_batches, take::take_record_batch};
+use arrow_select::take::take_record_batch;
 
 use super::{
     cache::LookupCache,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    io::{FileReadSpec, OpenDataFile, TableContext},
+    io::{FileReadSpec, OpenDataFile, TableContext, joined_rows},
     manifest::DataFileMeta,
 };
 
@@ -127,7 +127,7 @@ impl KeyFile {
                 let read = self.keys_of(ctx, keys, std::slice::from_ref(range), length(range))?;
                 let batches = read.map(|batch| Ok(split(&batch?)?.1)).collect::<Result<Vec<_>>>()?;
                 let Some(first) = batches.first() else { continue };
-                let rows = Arc::new(keys.whole(&concat_batches(&first.schema(), &batches)?)?);
+                let rows = Arc::new(keys.whole(&joined_rows(&first.schema(), &batches)?)?);
                 join(wanted, candidates.clone(), &rows, |row| range.start + offset(row), hits);
                 cache.keep(name, *block, rows);
             }

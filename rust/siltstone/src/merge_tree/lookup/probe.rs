@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::{concat::concat_batches, filter::filter_record_batch};
+use arrow_select::filter::filter_record_batch;
 
 use super::{
     cache::LookupCache,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Result,
-    io::{FileReadSpec, KvLayout, TableContext},
+    io::{FileReadSpec, KvLayout, TableContext, joined_rows},
     manifest::DataFileMeta,
     merge_tree::{
         BucketVectors, LevelSortedRun,
@@ -186,7 +186,7 @@ impl Probe for LevelProbe {
             }
             self.search(run, &mut wanted, &whole, &columns, &mut found)?;
         }
-        Ok(Hits { of_key: found.of_key, rows: concat_batches(&self.schema, &found.pieces)? })
+        Ok(Hits { of_key: found.of_key, rows: joined_rows(&self.schema, &found.pieces)? })
     }
 }
 

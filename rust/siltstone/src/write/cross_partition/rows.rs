@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use arrow_array::{Int8Array, RecordBatch, UInt32Array};
-use arrow_select::take::take_record_batch;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, taken_rows},
     manifest::BucketId,
     row::{BinaryRow, constant_array},
     write::route::Portion,
@@ -55,7 +54,7 @@ impl Moved {
     ) -> Result<Vec<Portion>> {
         let portion = |group: Group| {
             let bucket = bucket_of(group.place)?;
-            let mut taken = take_record_batch(rows, &UInt32Array::from(group.rows))?;
+            let mut taken = taken_rows(rows, &UInt32Array::from(group.rows))?;
             if group.foreign {
                 taken = in_partition(ctx, &taken, &bucket.partition)?;
             }

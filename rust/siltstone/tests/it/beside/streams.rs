@@ -110,3 +110,28 @@ fn a_consumer_is_not_set_behind_what_a_rollback_takes_back() {
         assert!(calls > 8, "{calls}");
     }
 }
+
+/// Between the looks at the newest version and at the first that can be read others had committed and let it expire: a panic.
+#[test]
+fn a_consumer_that_is_set_beside_commits_and_an_expiry_is_set_or_refused() {
+    let (io, fs) = new_table(&[], &[("bucket", "-1")]);
+    put(&fs, &[(1, 0)]).unwrap();
+    let others = |fs: &FileIoRef| {
+        put(fs, &[(2, 0)]).unwrap();
+        put(fs, &[(3, 0)]).unwrap();
+        let newest = ExpireArgs { retain_max: Some(1), retain_min: Some(1), ..ExpireArgs::default() };
+        drop(table(fs).expire_snapshots(&newest, false));
+    };
+    for wanted in [None, Some(1), Some(2)] {
+        before_each_call(
+            &io,
+            |fs| table(fs).reset_consumer("c", wanted),
+            others,
+            |call, _, end| {
+                let refused = end.map_or_else(|error| Some(error.kind()), |()| None);
+                let known = [None, Some(ErrorKind::SnapshotExpired), Some(ErrorKind::SnapshotNotFound)];
+                assert!(known.contains(&refused), "call {call}: {refused:?}");
+            },
+        );
+    }
+}

@@ -279,7 +279,7 @@ fn consumed() -> (FaultFileIo, i64) {
 fn a_consumer_whose_reader_goes_on_before_it_is_deleted_stays_or_the_reader_is_told() {
     let (io, then) = consumed();
     let (stayed, told) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let expire = |ctx: &TableContext| expire_consumers(ctx, then, false);
+    let expire = |ctx: &TableContext| expire_consumers(ctx, then, then, false);
     beside(
         &io,
         expire,
@@ -314,7 +314,7 @@ fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_pu
             Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew).before(what, path, fails),
         );
         let behind: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(&meanwhile)));
-        let error = expire_consumers(&TableContext { fs: behind, ..open(&fs, "main") }, then, false).unwrap_err();
+        let error = expire_consumers(&TableContext { fs: behind, ..open(&fs, "main") }, then, then, false).unwrap_err();
         assert_eq!((error.kind(), meanwhile.left()), (ErrorKind::Storage, 0), "{what}");
         assert_eq!(progress(&fs), Some(3), "{what}");
     }
@@ -324,7 +324,7 @@ fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_pu
 fn a_reader_that_goes_on_beside_an_expiry_of_its_consumer_is_not_forgotten() {
     // the other way round: the reader is stopped, the expiry runs to its end
     let (io, then) = consumed();
-    let expires = move |fs: &FileIoRef| expire_consumers(&open(fs, "main"), then, false).map(drop);
+    let expires = move |fs: &FileIoRef| expire_consumers(&open(fs, "main"), then, then, false).map(drop);
     let go_on = |ctx: &TableContext| {
         ConsumerManager::new(ctx.fs.clone(), ROOT)
             .record(ROOT, "reader", (3, false), Duration::ZERO)
@@ -354,7 +354,7 @@ fn an_expiry_of_consumers_that_died_holds_no_reader_up() {
         let fs: FileIoRef = Arc::new(io.clone());
         let ctx = open(&fs, "main");
         io.fail_after(call, siltstone::fs::FailWhen::Before);
-        let result = expire_consumers(&ctx, then, false);
+        let result = expire_consumers(&ctx, then, then, false);
         io.heal();
         let mark = format!("{ROOT}/siltstone/consumers-expire");
         died += usize::from(io.exists(&mark).unwrap());
@@ -377,7 +377,7 @@ fn a_consumer_that_a_dead_expiry_had_taken_out_of_its_place_comes_back_before_sn
         let is_aside = || io.paths().iter().any(|path| path.contains("/consumer/."));
         let ctx = open(&fs, "main");
         io.fail_after(call, siltstone::fs::FailWhen::Before);
-        let _died = expire_consumers(&ctx, then, false);
+        let _died = expire_consumers(&ctx, then, then, false);
         io.heal();
         if !is_aside() {
             continue;
@@ -393,4 +393,15 @@ fn a_consumer_that_a_dead_expiry_had_taken_out_of_its_place_comes_back_before_sn
         assert_eq!((progress(&fs), kept.first(), is_aside()), (Some(2), Some(&2), false), "call {call}");
     }
     assert!(aside > 1, "{aside}");
+}
+
+/// Another process, whose clock was two days ahead, took the consumer of a reader that was at work for one that had not read for a
+/// day: what the reader had not read yet expired.
+#[test]
+fn a_consumer_stays_beside_a_clock_that_is_ahead() {
+    let (io, then) = consumed();
+    let day = 86_400_000;
+    let report =
+        expire_consumers(&open(&(Arc::new(io) as FileIoRef), "main"), then + day, then + 2 * day, false).unwrap();
+    assert_eq!(report.details["consumers"].as_array().map(Vec::len), Some(0));
 }

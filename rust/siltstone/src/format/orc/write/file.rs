@@ -93,7 +93,7 @@ impl OrcFileWriter {
             statistics.message(1, column);
         }
         self.metadata.message(1, &statistics);
-        self.collected.absorb(&stripe.collected);
+        self.collected.absorb(stripe.collected);
         self.put(&stripe.bytes)
     }
 

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     format::collected::Collected,
+    limits,
     types::DataField,
 };
 
@@ -73,6 +74,7 @@ impl StripeWriter {
             let mut message = MessageWriter::default();
             message.number(1, kind).number(2, column).number(3, stream.len() as u64);
             footer.message(1, &message);
+            limits::grow(&mut bytes, stream.len(), "a stripe of an ORC file")?;
             bytes.extend_from_slice(&stream);
         }
         for encoding in encodings {
