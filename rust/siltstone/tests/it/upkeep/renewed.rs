@@ -310,9 +310,10 @@ fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_pu
         let others = Arc::clone(&fs);
         let renew = move || ConsumerManager::new(others, ROOT).reset("reader", 3);
         let fails = || Err(Error::new(ErrorKind::Storage, "this call fails"));
-        let meanwhile = Arc::new(
-            Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew).before(what, path, fails),
-        );
+        let meanwhile = Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew);
+        // the first file of that kind tells the storage's clock
+        let clock = if what == "status" { meanwhile.before(what, path, || Ok(())) } else { meanwhile };
+        let meanwhile = Arc::new(clock.before(what, path, fails));
         let behind: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(&meanwhile)));
         let error = expire_consumers(&TableContext { fs: behind, ..open(&fs, "main") }, then, then, false).unwrap_err();
         assert_eq!((error.kind(), meanwhile.left()), (ErrorKind::Storage, 0), "{what}");
