@@ -28,9 +28,8 @@ LARGE = {
 }
 
 
-def aggregation(make, name, records=8):
-    kind, options, value = LARGE[name]
-    options = {f"fields.v.{option}": of for option, of in options.items()}
+def aggregation(make, function, kind, options):
+    """A table whose column `v` has a function, and the column's type."""
     t = make(
         {"id": "INT", "v": kind},
         ["id"],
@@ -38,19 +37,19 @@ def aggregation(make, name, records=8):
         write_only="true",
         merge_engine="aggregation",
         siltstone__sync="false",
-        **{"fields.v.aggregate-function": name.split()[0], **options},
+        **{f"fields.v.{name}": value for name, value in {"aggregate-function": function, **options}.items()},
     )
-    of_column = t.scan().to_arrow().schema.field("v").type
-    for n in range(records):
-        t.append(pa.table({"id": pa.array([1], pa.int32()), "v": pa.array([value(n)], of_column)}))
-    return t
+    return t, t.scan().to_arrow().schema.field("v").type
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
 @pytest.mark.parametrize("name", LARGE)
 def test_merging_large_values_works_or_says_that_memory_does_not_suffice(make, name):
     """The process was aborted: nothing here asked for memory."""
-    t = aggregation(make, name)
+    kind, options, value = LARGE[name]
+    t, of_column = aggregation(make, name.split()[0], kind, options)
+    for n in range(8):
+        t.append(pa.table({"id": pa.array([1], pa.int32()), "v": pa.array([value(n)], of_column)}))
     read = "sum(b.num_rows for b in t.scan().to_batches())"
     assert run(t, read)[0] == "1"
     for limit in (150, 300, 600):
@@ -91,17 +90,7 @@ def test_a_signal_ends_the_merge_of_many_records_of_one_key(make, name):
     options = {"distinct": "true"} if name.endswith("distinct") else {}
     options |= {"list-agg-delimiter": "--"} if name.startswith("listagg") else {}
     options |= {"nested-key": "a"} if name.startswith("nested") else {}
-    t = make(
-        {"id": "INT", "v": OF_TEXTS[name]},
-        ["id"],
-        bucket=1,
-        write_only="true",
-        merge_engine="aggregation",
-        siltstone__sync="false",
-        **{"fields.v.aggregate-function": name.split()[0]},
-        **{f"fields.v.{option}": value for option, value in options.items()},
-    )
-    kind = t.scan().to_arrow().schema.field("v").type
+    t, kind = aggregation(make, name.split()[0], OF_TEXTS[name], options)
     count = 20_000 if name == "nested_partial_update" else 100_000
     values = [first([f"part-{i}" for i in range(count)]), *(more(f"more-{i}") for i in range(200))]
     rows = pa.table({"id": pa.array([1] * len(values), pa.int32()), "v": pa.array(values, kind)})

@@ -12,7 +12,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use siltstone::{Error, ErrorKind, io::BatchStream, types::check_carried, write::check_arrays};
 
 use crate::{
-    ending,
+    ending::{self, Call},
     error::{CoreError, Result},
     interrupt::{drop_detached, interruptible, locked},
 };
@@ -112,9 +112,11 @@ impl Iterator for Reader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if ending::is_over() {
-            return Some(Err(ArrowError::ExternalError("the process is ending".into())));
-        }
+        // before the interpreter lock is asked for, which nobody gets once the interpreter has ended
+        let _call = match Call::begin() {
+            Ok(call) => call,
+            Err(error) => return Some(Err(ArrowError::ExternalError(Box::new(error)))),
+        };
         // whoever reads holds the interpreter lock or not: attaching is right in both cases
         let next = Python::attach(|py| interruptible(py, || Ok(self.stream.next().transpose()?)));
         match next {

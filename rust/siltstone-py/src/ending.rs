@@ -40,11 +40,10 @@ impl Call {
         if LOADED_BY.get().is_some_and(|first| *first != thread::current().id()) {
             OTHERS.store(true, Ordering::Relaxed);
         }
-        if is_over() {
-            return Err(Error::new(ErrorKind::Cancelled, "the process is ending"));
-        }
+        // counted first: the other way round the process could end in between
         CALLS.fetch_add(1, Ordering::SeqCst);
-        Ok(Self(()))
+        let call = Self(());
+        if is_over() { Err(Error::new(ErrorKind::Cancelled, "the process is ending")) } else { Ok(call) }
     }
 }
 
