@@ -199,7 +199,7 @@ impl TableCommit {
     fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<CommitStep> {
         let begun = self.line_begun(request, tries);
         let (mut removals, mut latest) = begun.map_or_else(|| self.snapshots.latest_with_removals(), Ok)?;
-        if SnapshotManager::fence_is_void(&removals, latest.as_ref()) {
+        if removals.pending.taking_back.is_some() || SnapshotManager::fence_is_void(&removals, latest.as_ref()) {
             self.snapshots.settle(&upkeep_lock(&self.ctx)?)?;
             (removals, latest) = self.snapshots.latest_with_removals()?;
         }

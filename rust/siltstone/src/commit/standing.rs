@@ -32,9 +32,23 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Where it stands after it was published.
+    /// Where it stands after it was published. Where the version that it was built on is about to be taken back, the end of that is
+    /// waited for: the lock of upkeep is not held.
     pub(super) fn standing(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
-        let recorded = snapshots.removals().standing(&self.snapshot, self.known)?;
+        let (recorded, base_goes) = snapshots.removals().standing_on(self.base.as_ref(), &self.snapshot, self.known)?;
+        if !base_goes {
+            return self.standing_by(recorded, ctx, snapshots);
+        }
+        let _lock = upkeep_lock(ctx)?;
+        self.standing_with_lock(ctx, snapshots)
+    }
+
+    /// The same, and the lock of upkeep is held: nobody is taking a version back now.
+    pub(super) fn standing_with_lock(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
+        self.standing_by(snapshots.removals().standing(&self.snapshot, self.known)?, ctx, snapshots)
+    }
+
+    fn standing_by(&self, recorded: Standing, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
         if recorded != Standing::Committed {
             return Ok(recorded);
         }
@@ -246,7 +260,7 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         _ if recorded => return Ok(Withdrawn::Gone),
         _ => return withdrawn_by_others(attempt, snapshots),
     };
-    let standing = attempt.standing(ctx, snapshots)?;
+    let standing = attempt.standing_with_lock(ctx, snapshots)?;
     let went_back = !recorded && went_back_before(ctx, snapshots, snapshots.removals().read()?.fence)?;
     let versions = if went_back { snapshots.listed_ids()? } else { snapshots.ids()? };
     let has_others = versions.iter().any(|id| *id != found.id);

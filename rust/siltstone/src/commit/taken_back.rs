@@ -3,9 +3,16 @@
 //! Between publishing and this, the snapshot was a version: it is taken back as a rollback takes back, by a removal record, and
 //! only where nobody relies on it. What was built on it, a tag or branch of it, a rollback to it, and an expiry of all that was
 //! before it keep it where it is.
+//!
+//! ```text
+//! this one   publishes 3    record: 3 is about to be taken back    is there a 4?    record: 3 is taken back    deletes 3
+//! others                                         publish 4 on 3, and read the records
+//! ```
+//!
+//! One of the two sees the other: 3 stays, or whoever has published 4 waits for the end of this ([`Attempt::standing`]).
 
 use super::{
-    place::{Kept, moved},
+    place::{Kept, check_lost},
     standing::{Attempt, is_gone},
 };
 use crate::{
@@ -31,7 +38,7 @@ pub(super) fn take_back(
         Err(e) if !is_gone(&e) => return Err(e),
         _ => return gone(ctx, snapshots, attempt),
     }
-    match attempt.standing(ctx, snapshots)? {
+    match attempt.standing_with_lock(ctx, snapshots)? {
         Standing::Committed => {}
         Standing::RolledBack => return Ok(Kept::TakenBack),
         other => return Ok(Kept::Stands(other)),
@@ -43,11 +50,15 @@ pub(super) fn take_back(
     if let Some(why) = relied_on(ctx, snapshots, &removals, attempt)? {
         return Ok(Kept::Stays(stays(ctx, own, &why)));
     }
-    if let Some(base) = &attempt.base {
-        snapshots.removals().append_rollback(lock, base.id, std::slice::from_ref(own), &[])?;
-        if snapshots.hint("LATEST")?.is_some_and(|hint| hint > base.id) {
-            snapshots.write_latest_hint(base.id)?;
-        }
+    snapshots.removals().append_announcing(lock, own)?;
+    if let Some(why) = relied_on(ctx, snapshots, &removals, attempt)? {
+        snapshots.removals().append(lock, RemovalKind::Keep, removals.fence, &[])?;
+        return Ok(Kept::Stays(stays(ctx, own, &why)));
+    }
+    let before = attempt.base.as_ref().map_or(0, |base| base.id);
+    snapshots.removals().append_rollback(lock, before, std::slice::from_ref(own), &[])?;
+    if before > 0 && snapshots.hint("LATEST")?.is_some_and(|hint| hint > before) {
+        snapshots.write_latest_hint(before)?;
     }
     ctx.fs.delete(&snapshots.path(own.id))?;
     Ok(Kept::TakenBack)
@@ -58,7 +69,9 @@ fn gone(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> R
     match attempt.fate(snapshots)? {
         Fate::Removed(RemovalKind::Expire) => Ok(Kept::Stays(stays(ctx, &attempt.snapshot, "others have built on it"))),
         Fate::Removed(_) => Ok(Kept::TakenBack),
-        Fate::NotRemoved | Fate::Unknown => Err(moved(ctx)),
+        Fate::Unknown => Ok(Kept::Stands(Standing::Unknown)),
+        // in a table that is where it was, another program has removed it
+        Fate::NotRemoved => check_lost(ctx).and_then(|()| attempt.standing_of_gone(snapshots)).map(Kept::Stands),
     }
 }
 

@@ -92,7 +92,7 @@ impl SnapshotManager {
 
     /// Whether the snapshot exists and no rollback has cut it off; one call of the storage.
     fn is_not_rolled_back(&self, id: i64, removals: &Removals) -> Result<bool> {
-        if removals.rollbacks.is_empty() && removals.placing.is_none() {
+        if removals.rollbacks.is_empty() && removals.pending.placing.is_none() {
             return self.exists(id);
         }
         let found = self.try_read(id)?;
@@ -132,7 +132,7 @@ impl SnapshotManager {
     /// Ids of all snapshot files but one that is being put into its place ([`Removals::is_placing`]).
     pub(crate) fn placed_ids(&self, removals: &Removals) -> Result<Vec<i64>> {
         let mut ids = self.listed_ids()?;
-        if let Some(placing) = removals.placing.as_ref().filter(|placing| ids.contains(&placing.id))
+        if let Some(placing) = removals.pending.placing.as_ref().filter(|placing| ids.contains(&placing.id))
             && self.try_read(placing.id)?.is_some_and(|found| removals.is_placing(&found))
         {
             ids.retain(|id| *id != placing.id);
@@ -236,20 +236,17 @@ impl SnapshotManager {
             return Ok(Some(hinted));
         }
         let listed = self.placed_ids(removals)?;
-        if listed.is_empty() {
-            return if hint.is_none() && removals.say_nothing() {
-                self.never_had_any()
-            } else {
-                Err(self.all_gone_by(hint, removals))
-            };
-        }
         for id in self.since_fence(listed, removals)?.into_iter().rev() {
             let snapshot = self.read(id)?;
             if !removals.is_rolled_back(&snapshot) {
                 return Ok(Some(snapshot));
             }
         }
-        Err(self.all_gone_by(hint, removals))
+        if hint.is_none() && removals.say_nothing() {
+            self.never_had_any()
+        } else {
+            Err(self.all_gone_by(hint, removals))
+        }
     }
 
     /// `hint`: what the file of hints said, which may have been that of a table in whose place another one is now.
@@ -312,6 +309,11 @@ impl SnapshotManager {
             Some(found) => Ok(RemovedSnapshot::from(copy).is(&found) && self.is_version(&found)?),
             None => Ok(false),
         }
+    }
+
+    /// The same, and nobody is about to take it back.
+    pub fn keeps_version(&self, copy: &Snapshot) -> Result<bool> {
+        Ok(self.has_version(copy)? && self.removals.read()?.pending.taking_back.is_none_or(|going| !going.is(copy)))
     }
 
     /// Listed ids from the fence on; where there are none although there are snapshots, the fence is void.

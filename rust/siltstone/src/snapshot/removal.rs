@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{RemovedSnapshot, Snapshot};
+use super::{Pending, RemovedSnapshot, Snapshot};
 use crate::error::{Error, Result};
 
 /// The property of a snapshot that says how many removal records its writer knew: `<count> <manifest list> <branch>`.
@@ -58,7 +58,7 @@ pub(super) fn is_old(record: u64, time_millis: i64, newest: u64, now: i64) -> bo
 pub struct Rollback {
     /// The number of its record.
     pub record: u64,
-    /// The snapshot that became the latest one.
+    /// The snapshot that became the latest one; 0: there is none any more, the first one was taken back.
     pub target: i64,
     /// The last version that the line has in common with the line from before, where it is not the target: a fast-forward puts
     /// the first version of a branch there, and what main had after this one is taken back.
@@ -150,13 +150,9 @@ pub struct Removal {
     /// What is left of those that nobody meets any more; the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<TakenBack>,
-    /// A snapshot that a fast-forward, or a rollback to a tag, puts into its place before the record that makes it a version; until
-    /// then it is none. A table that lost its records loses no version by it: then nothing says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placing: Option<RemovedSnapshot>,
-    /// The number of the record that began this. What another program puts there is a copy of a version from before that record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placed_by: Option<u64>,
+    /// What its writer was about to do.
+    #[serde(flatten)]
+    pub pending: Pending,
     /// When it was written, epoch milliseconds.
     pub time_millis: i64,
 }
@@ -234,17 +230,15 @@ pub struct Removals {
     pub rollbacks: Vec<Rollback>,
     /// See [`Removal::forgotten`].
     pub forgotten: Vec<TakenBack>,
-    /// See [`Removal::placing`].
-    pub placing: Option<RemovedSnapshot>,
-    /// See [`Removal::placed_by`].
-    pub placed_by: Option<u64>,
+    /// See [`Removal::pending`].
+    pub pending: Pending,
 }
 
 impl Removals {
     /// As the newest record sums them up.
     pub(super) fn of(branch: &str, count: u64, newest: Removal) -> Self {
-        let Removal { fence, rollbacks, forgotten, placing, placed_by, .. } = newest;
-        Self { branch: branch.to_owned(), count, fence, rollbacks, forgotten, placing, placed_by }
+        let Removal { fence, rollbacks, forgotten, pending, .. } = newest;
+        Self { branch: branch.to_owned(), count, fence, rollbacks, forgotten, pending }
     }
 
     /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
@@ -286,28 +280,22 @@ impl Removals {
             }
         };
         let removed = going.iter().map(RemovedSnapshot::from).collect();
-        // a snapshot whose fast-forward or rollback died is no version by the record of another operation
-        let placing = self.placing.clone().filter(|_| kind != RemovalKind::Rollback);
-        let placed_by = self.placed_by.filter(|_| placing.is_some());
-        Removal {
-            version: VERSION,
-            kind,
-            bound,
-            removed,
-            fence,
-            rollbacks,
-            forgotten,
-            placing,
-            placed_by,
-            time_millis: now,
-        }
+        let pending = if kind == RemovalKind::Rollback { Pending::default() } else { self.pending.repeated() };
+        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, forgotten, pending, time_millis: now }
     }
 
     /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward or
     /// rollback.
     pub(super) fn placing(&self, snapshot: &Snapshot, now: i64) -> Removal {
         let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
-        (record.placing, record.placed_by) = (Some(snapshot.into()), Some(self.count + 1));
+        (record.pending.placing, record.pending.placed_by) = (Some(snapshot.into()), Some(self.count + 1));
+        record
+    }
+
+    /// The record that a version is about to be taken back ([`Pending::taking_back`]).
+    pub(super) fn announcing(&self, snapshot: &Snapshot, now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
+        record.pending.taking_back = Some(snapshot.into());
         record
     }
 
@@ -438,14 +426,16 @@ impl Removals {
 
     /// Whether a snapshot was put into its place by a fast-forward or rollback whose own record is not there.
     pub fn is_placing(&self, snapshot: &Snapshot) -> bool {
-        let is_that = self.placing.as_ref().is_some_and(|placing| placing.is(snapshot));
+        let is_that = self.pending.placing.as_ref().is_some_and(|placing| placing.is(snapshot));
         let is_new = |record: u64| snapshot.known_removals(&self.branch).is_some_and(|known| known > record);
-        is_that && self.placed_by.is_none_or(is_new)
+        is_that && self.pending.placed_by.is_none_or(is_new)
     }
 
-    /// Whether nothing was ever removed, as far as records tell: at most a first version was about to come.
+    /// Whether a table without snapshots has lost none, as far as records tell: at most a first version was about to come, or its
+    /// writer has taken it back.
     pub fn say_nothing(&self) -> bool {
-        self.count == 0 || (self.placing.is_some() && self.fence == 0 && self.rollbacks.is_empty())
+        let was_none = self.pending.placing.is_some() || !self.rollbacks.is_empty();
+        self.count == 0 || (was_none && self.fence == 0 && self.rollbacks.iter().all(|rollback| rollback.target == 0))
     }
 
     /// Whether a snapshot is part of the line.

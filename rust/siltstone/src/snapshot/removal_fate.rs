@@ -32,7 +32,7 @@ pub enum Fate {
 
 /// What is found in the place of a record.
 enum Next {
-    Record(Removal),
+    Record(Box<Removal>),
     /// It has not been written.
     End,
     /// It was deleted.
@@ -49,7 +49,19 @@ enum Walk<T> {
 impl RemovalLog {
     /// Where a snapshot stands that was published by a writer who knew `known` records.
     pub fn standing(&self, snapshot: &Snapshot, known: u64) -> Result<Standing> {
+        Ok(self.standing_on(None, snapshot, known)?.0)
+    }
+
+    /// The same of one that was built on `base`, and whether somebody is about to take that back, and has not ended yet or has died.
+    pub fn standing_on(
+        &self,
+        base: Option<&RemovedSnapshot>,
+        snapshot: &Snapshot,
+        known: u64,
+    ) -> Result<(Standing, bool)> {
+        let mut base_goes = false;
         let met = self.after(known, |number, record| {
+            base_goes = base.is_some() && record.pending.taking_back.as_ref() == base;
             // where it was in the line, it does not matter whether it is still there
             record.concerns(number, snapshot.id).then(|| match (record.lists(snapshot), record.kind) {
                 (false, _) => Standing::TooLate,
@@ -58,9 +70,9 @@ impl RemovalLog {
             })
         })?;
         Ok(match met {
-            Walk::Met(standing) => standing,
-            Walk::End => Standing::Committed,
-            Walk::Gone => Standing::Unknown,
+            Walk::Met(standing) => (standing, false),
+            Walk::End => (Standing::Committed, base_goes),
+            Walk::Gone => (Standing::Unknown, false),
         })
     }
 
@@ -118,14 +130,14 @@ impl RemovalLog {
     /// The record of this number, which may have been deleted: whoever asks may have been held up for long.
     fn next(&self, number: u64) -> Result<Next> {
         if let Some(record) = self.record(number)? {
-            return Ok(Next::Record(record));
+            return Ok(Next::Record(Box::new(record)));
         }
         let mut hint = self.hint()?;
         for _ in 0..ATTEMPTS {
             let Some(newest) = hint.filter(|newest| *newest >= number) else { return Ok(Next::End) };
             if let Some(record) = self.record(number)? {
                 // it was written meanwhile
-                return Ok(Next::Record(record));
+                return Ok(Next::Record(Box::new(record)));
             }
             if self.has(newest)? {
                 return Ok(Next::Gone);

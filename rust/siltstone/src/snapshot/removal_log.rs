@@ -117,10 +117,17 @@ impl RemovalLog {
         self.append_with(lock, RemovalKind::Rollback, bound, going, cut_off)
     }
 
-    /// Publishes the record that a snapshot is put into its place and is no version yet ([`Removal::placing`]).
+    /// Publishes the record that a snapshot is put into its place and is no version yet ([`super::Pending::placing`]).
     pub fn append_placing(&self, lock: &UpkeepLock, snapshot: &Snapshot) -> Result<Removals> {
         let before = self.read()?;
         let record = before.placing(snapshot, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
+    /// Publishes the record that a version is about to be taken back ([`super::Pending::taking_back`]).
+    pub fn append_announcing(&self, lock: &UpkeepLock, snapshot: &Snapshot) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.announcing(snapshot, lock.now_millis());
         self.publish(lock, before.count + 1, record)
     }
 

@@ -1,7 +1,9 @@
 //! Bringing files and removal records together: what operations that died have left, and what other programs, which know no
 //! records, have made of the line of versions.
 
-use super::{ChangelogManager, Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock};
+use super::{
+    ChangelogManager, Removal, RemovalKind, Removals, RemovedSnapshot, Rollback, Snapshot, SnapshotManager, UpkeepLock,
+};
 use crate::error::Result;
 
 impl SnapshotManager {
@@ -46,7 +48,7 @@ impl SnapshotManager {
         if !removals.are_settled() && self.call_off_rollback(lock)?.is_some() {
             return Ok(());
         }
-        let Some(placing) = &removals.placing else { return Ok(()) };
+        let Some(placing) = &removals.pending.placing else { return Ok(()) };
         match self.try_read(placing.id)? {
             Some(found) if removals.is_placing(&found) => self.fs.delete(&self.path(found.id)),
             _ => Ok(()),
@@ -88,7 +90,7 @@ impl SnapshotManager {
         let fence = first.unwrap_or(removals.fence);
         if forwarded && removals.forward_to().is_some() {
             self.removals().append_forwarded(lock, fence, newest)?;
-        } else if first.is_some() || !removals.are_settled() {
+        } else if first.is_some() || !removals.are_settled() || removals.pending.taking_back.is_some() {
             self.removals().append_settled(lock, fence, newest)?;
         }
         Ok(())
@@ -100,9 +102,8 @@ impl SnapshotManager {
     pub fn call_off_rollback(&self, lock: &UpkeepLock) -> Result<Option<i64>> {
         let removals = self.removals().read()?;
         // a fast-forward has its target from the branch, and brings it again
-        let Some(rollback) = removals.rollbacks.last().filter(|own| own.forward.is_none() && !own.settled) else {
-            return Ok(None);
-        };
+        let can_be = |own: &&Rollback| own.forward.is_none() && !own.settled && own.target > 0;
+        let Some(rollback) = removals.rollbacks.last().filter(can_be) else { return Ok(None) };
         if self.exists(rollback.target)? || !self.line(&removals)?.is_empty() {
             return Ok(None);
         }
@@ -159,7 +160,7 @@ impl SnapshotManager {
                 None => {}
             }
         }
-        if newest.is_none() {
+        if newest.is_none() && !removals.say_nothing() {
             // the only snapshots that are left are not deleted, whatever the records say
             return Ok(());
         }

@@ -251,6 +251,12 @@ fn operations_on_an_append_table_interleave_everywhere() {
     all(&World::appended());
 }
 
+#[test]
+#[ignore = "takes long: make stress"]
+fn operations_on_a_table_without_versions_interleave_everywhere() {
+    all(&World::without_versions());
+}
+
 fn some(world: &World) {
     let pools = Pools::new();
     let calls = world
@@ -275,4 +281,9 @@ fn operations_on_a_table_with_dynamic_buckets_interleave_at_some_calls() {
 #[test]
 fn operations_on_an_append_table_interleave_at_some_calls() {
     some(&World::appended());
+}
+
+#[test]
+fn operations_on_a_table_without_versions_interleave_at_some_calls() {
+    some(&World::without_versions());
 }

@@ -45,6 +45,7 @@ use siltstone::{
 use crate::crash::{UNCOMPRESSED, batch};
 
 mod branches;
+mod built_on;
 mod handles;
 mod reads;
 mod redefined;

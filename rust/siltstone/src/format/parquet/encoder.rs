@@ -22,7 +22,7 @@ use parquet::{
     errors::ParquetError,
 };
 
-use super::error::writing;
+use super::{error::writing, parts::parts};
 use crate::{
     cancel::{self, Cancellation},
     error::{Error, ErrorKind, Result},
@@ -44,6 +44,13 @@ pub(crate) struct ColumnEncoder {
 
 impl ColumnEncoder {
     fn write(&mut self, array: &ArrayRef) -> std::result::Result<(), ParquetError> {
+        parts(array).try_for_each(|part| {
+            cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
+            self.write_part(&part)
+        })
+    }
+
+    fn write_part(&mut self, array: &ArrayRef) -> std::result::Result<(), ParquetError> {
         let leaves = compute_leaves(&self.field, array)?;
         if leaves.len() != self.writers.len() {
             return Err(ParquetError::General(format!("column {} has other leaves", self.field.name())));
@@ -74,12 +81,7 @@ impl Lane {
         };
         if encoding.failed.is_none() {
             let mut pairs = encoding.columns.iter_mut().zip(&arrays);
-            encoding.failed = pairs
-                .try_for_each(|(column, array)| {
-                    cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
-                    column.write(array)
-                })
-                .err();
+            encoding.failed = pairs.try_for_each(|(column, array)| column.write(array)).err();
             self.measure(encoding);
         }
         true

@@ -34,6 +34,7 @@ mod options;
 mod page_head;
 mod page_index;
 mod pages;
+mod parts;
 mod project;
 mod prune;
 mod reader;

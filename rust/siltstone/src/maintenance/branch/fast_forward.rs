@@ -199,7 +199,11 @@ fn parted_changelogs(main: &TableContext, first: i64) -> Result<Vec<String>> {
 fn place_first(ctx: &TableContext, ours: &SnapshotManager, lock: &UpkeepLock, first: &Snapshot) -> Result<()> {
     let removals = ours.removals().append_placing(lock, first)?;
     let content = first.clone().knowing(removals.count + 1, &removals.branch).to_json()?;
-    ctx.fs.publish(&ours.path(first.id), content.as_bytes(), true)
+    match ctx.fs.publish(&ours.path(first.id), content.as_bytes(), true) {
+        // a commit of main came first: it gives way, as those that were there before
+        Err(e) if e.kind() == ErrorKind::FileExists => Ok(()),
+        placed => placed,
+    }
 }
 
 /// How often writers that commit meanwhile are made to give way.

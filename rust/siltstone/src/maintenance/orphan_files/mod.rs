@@ -117,8 +117,8 @@ fn branches(ctx: &TableContext) -> Result<Vec<String>> {
 /// that failed.
 ///
 /// # Errors
-/// `CorruptFile`: there are lists. A first commit that died leaves one, too: the next commit makes the table one with a
-/// version, whose orphans are known.
+/// `CorruptFile`: there are lists. A first commit that died leaves one, too, and so do commits to a branch that was deleted: the next
+/// commit makes the table one with a version, whose orphans are known.
 fn check_is_new(ctx: &TableContext) -> Result<()> {
     let directory = ctx.paths.manifest_dir();
     let is_list = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("manifest-list-"));
@@ -128,7 +128,10 @@ fn check_is_new(ctx: &TableContext) -> Result<()> {
             Err(Error::new(ErrorKind::CorruptFile, "the table has no snapshots, but lists of manifests of some")
                 .with("table", &ctx.name)
                 .with("file", list.path)
-                .hint("restore the snapshot directory; if the table never had a commit, commit once and clean it then"))
+                .hint(
+                    "restore the snapshot directory; if the table never had a commit, but perhaps a branch that was deleted, commit \
+                     once and clean it then",
+                ))
         }
     }
 }

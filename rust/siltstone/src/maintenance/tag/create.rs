@@ -87,7 +87,7 @@ pub(super) fn publish(
     let (snapshots, tags) = managers(ctx);
     ctx.remembered.change_upkeep(&ctx.branch, |known| known.no_timed_tags = None);
     let own = if held.is_none() { UpkeepLock::try_take(&ctx.fs, &ctx.location)? } else { None };
-    let waits = held.is_none() && own.is_none() && !snapshots.has_version(&tag.snapshot)?;
+    let waits = held.is_none() && own.is_none() && !snapshots.keeps_version(&tag.snapshot)?;
     let waited = if waits { Some(upkeep_lock(ctx)?) } else { None };
     let lock = held.or(own.as_ref()).or(waited.as_ref());
     if lock.is_some() && !is_kept(ctx, &snapshots, &tag.snapshot, lock)? {
@@ -99,7 +99,7 @@ pub(super) fn publish(
         Err(e) if e.kind() == ErrorKind::TagExists => return Err(e.with("table", &ctx.name)),
         created => with_effect(created, made)?,
     }
-    if lock.is_some() || with_effect(snapshots.has_version(&tag.snapshot), made)? {
+    if lock.is_some() || with_effect(snapshots.keeps_version(&tag.snapshot), made)? {
         return Ok(tag);
     }
     kept_or_taken_back(ctx, &tags, name, tag)
@@ -109,7 +109,7 @@ pub(super) fn publish(
 fn found(ctx: &TableContext, tags: &TagManager, name: &str, lock: Option<&UpkeepLock>) -> Result<Tag> {
     let tag = tags.tag(name)?;
     let (snapshots, _) = managers(ctx);
-    if snapshots.has_version(&tag.snapshot)? {
+    if snapshots.keeps_version(&tag.snapshot)? {
         return Ok(tag);
     }
     let waited = if lock.is_none() { Some(upkeep_lock(ctx)?) } else { None };

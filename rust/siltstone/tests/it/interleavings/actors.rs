@@ -102,6 +102,16 @@ impl Actor {
         self <= Self::Update || matches!(self, Self::CompactManifests | Self::Rescale)
     }
 
+    /// Whether it is of versions or tags that a table without a version has not.
+    pub(super) fn needs_versions(self) -> bool {
+        use Actor::{
+            BranchFromTag, Rescale, RollbackToExpiredTag, RollbackToTag, RollbackToVersion, TagDelete, TagOldest,
+            TagReplace,
+        };
+        let of_tags = matches!(self, RollbackToTag | RollbackToExpiredTag | TagReplace | TagDelete | BranchFromTag);
+        of_tags || matches!(self, RollbackToVersion | TagOldest | Rescale)
+    }
+
     /// Does it. Files older than `start` may be orphans.
     pub(super) fn run(self, number: i32, fs: &FileIoRef, start: i64) -> Result<Done> {
         match self {

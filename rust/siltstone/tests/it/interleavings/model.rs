@@ -129,7 +129,9 @@ impl State {
                 next.tags.remove(OLD);
             }
             Actor::BranchCreate => {
-                next.tags.insert(format!("fork-{name}"), latest);
+                if self.newest > 0 {
+                    next.tags.insert(format!("fork-{name}"), latest);
+                }
                 next.branches.insert(name, self.rows.clone());
             }
             Actor::BranchFromTag => match self.tags.get(OLD) {

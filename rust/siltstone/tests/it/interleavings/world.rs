@@ -35,6 +35,8 @@ pub(super) struct World {
     pub(super) parity: usize,
     /// Rows can get another number of buckets.
     pub(super) rescales: bool,
+    /// There is no version yet, but in the branch `fix`.
+    pub(super) empty: bool,
     pub(super) io: FaultFileIo,
     /// What is in it now.
     pub(super) now: State,
@@ -77,7 +79,8 @@ pub(super) fn write(table: &Table, rows: &[(i32, i64)]) -> Result<CommitReport> 
 impl World {
     /// What can run on it.
     pub(super) fn actors(&self) -> impl Iterator<Item = Actor> {
-        ALL.into_iter().filter(|actor| *actor != Actor::Rescale || self.rescales)
+        let has = |actor: &Actor| if self.empty { !actor.needs_versions() } else { true };
+        ALL.into_iter().filter(|actor| *actor != Actor::Rescale || self.rescales).filter(has)
     }
 
     /// A table with a primary key whose writes look keys up and compact.
@@ -96,19 +99,38 @@ impl World {
         Self::make("appended", &[], &[("bucket", "-1"), ("deletion-vectors.enabled", "true")], true)
     }
 
-    fn make(name: &'static str, key: &[&str], options: &[(&str, &str)], consumer: bool) -> Self {
+    /// A table without a version, and a branch of it that has one.
+    pub(super) fn without_versions() -> Self {
+        let mut world = Self::created("without versions", &["k"], &[("bucket", "1"), ("changelog-producer", "lookup")]);
+        (world.rescales, world.empty) = (false, true);
+        let fs: FileIoRef = Arc::new(world.io.clone());
+        create_branch(open(&fs, "main", &[]).unwrap().context(), "fix", &BranchSource::Empty).unwrap();
+        let made = write(&open(&fs, "fix", &[]).unwrap(), &[(50, 500)]).unwrap().snapshots;
+        world.fix.extend(made.iter().map(|_| vec![(50, 500)]));
+        world.now.branches.insert("fix".to_owned(), vec![(50, 500)]);
+        world.now.columns = 2;
+        world
+    }
+
+    fn created(name: &'static str, key: &[&str], options: &[(&str, &str)]) -> Self {
         let io = FaultFileIo::new();
-        let fs: FileIoRef = Arc::new(io.clone());
-        create(&fs, key, options);
-        let mut world = Self {
+        create(&(Arc::new(io.clone()) as FileIoRef), key, options);
+        Self {
             name,
-            parity: usize::from(consumer),
+            parity: 0,
             rescales: options.contains(&("bucket", "1")),
+            empty: false,
             io,
             now: State::default(),
             versions: BTreeMap::new(),
             fix: Vec::new(),
-        };
+        }
+    }
+
+    fn make(name: &'static str, key: &[&str], options: &[(&str, &str)], consumer: bool) -> Self {
+        let mut world = Self::created(name, key, options);
+        world.parity = usize::from(consumer);
+        let fs: FileIoRef = Arc::new(world.io.clone());
         let main = open(&fs, "main", &[]).unwrap();
         for round in 0..4_i32 {
             let first = if round == 0 { 1 } else { 3 + round };
