@@ -333,16 +333,6 @@ def test_a_merge_updates_deletes_and_inserts_in_one_commit(spark, sql, orders, r
     assert orders.snapshot().id == before + 1
 
 
-def test_a_view_of_the_session_reads_what_is_the_latest_version(spark, sql, orders):
-    sql("CREATE OR REPLACE TEMP VIEW of_a AS SELECT id FROM shop.orders WHERE dt = 'a'")
-    try:
-        assert sql("SELECT count(*) FROM of_a") == [(2,)]
-        orders.upsert([{"dt": "a", "id": 3}])
-        assert sql("SELECT count(*) FROM of_a") == [(3,)]
-    finally:
-        spark.catalog.dropTempView("of_a")
-
-
 def test_what_is_of_spark_stays_with_spark(spark, sql, orders, tmp_path):
     """`CREATE TABLE ... TBLPROPERTIES('primary-key'=...)` made a Parquet table, `DROP DATABASE IF EXISTS` said OK."""
 

@@ -24,6 +24,7 @@ from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
 from siltstone.spark.session import current_database, is_of_spark, table_of
+from siltstone.spark.temporary_views import GLOBAL, key_of, refresh
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
 
@@ -40,7 +41,6 @@ def run(
     prefix: str = "",
     *,
     versions: dict[str, int | None] | None = None,
-    follows: bool = False,
 ) -> DataFrame:
     """Run a query; one that names no Paimon table reaches Spark as it came.
 
@@ -49,14 +49,14 @@ def run(
         query: The query.
         prefix: ``EXPLAIN`` with what belongs to it, or nothing.
         versions: The latest snapshots of tables, looked up once for all queries that share them.
-        follows: The frame reads what is the latest version when it is used.
     """
     query = with_max_partitions(query, lambda name: table_of(spark, plain_name(name)))
     words = understood(spark, query)
     tree = parse(words.readable)
     if tree is None:
         return _not_understood(spark, prefix + query)
-    rewritten, frames = _rewrite(spark, tree, words, {} if versions is None else versions, follows=follows)
+    refresh(spark, named_in(tree), run)
+    rewritten, frames = _rewrite(spark, tree, words, {} if versions is None else versions)
     if not frames:
         return spark.sql(prefix + query)
     # Spark forgets the names of the frames once it has understood the statement
@@ -107,7 +107,7 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 
 
 def _rewrite(
-    spark: SparkSession, tree: Any, given: Statement, versions: dict[str, int | None], *, follows: bool
+    spark: SparkSession, tree: Any, given: Statement, versions: dict[str, int | None]
 ) -> tuple[str, dict[str, Any]]:
     """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
@@ -126,7 +126,7 @@ def _rewrite(
         for node, name in found
     ]
     for r in references:
-        r.pin(None if follows else versions)
+        r.pin(versions)
     given.refuse_other_hints(found[0][1])
     schemas = {id(r.node): r.schema for r in references if not isinstance(r.table, SystemTable)}
     conditions = Pushdown(given.text, tree, schemas, Meaning.of(spark, given.text))
@@ -156,12 +156,12 @@ class _Reference:
         with self._said():
             self.table: Table = table_of(spark, name, self._options)
 
-    def pin(self, versions: dict[str, int | None] | None) -> None:
+    def pin(self, versions: dict[str, int | None]) -> None:
         """Fix the version, where none is named, and look the columns up; ``versions`` has those that are known."""
         with self._said():
-            if versions is not None and not self._named and self._name not in versions:
+            if not self._named and self._name not in versions:
                 versions[self._name] = latest(self.table, self.query)
-            self.query["pinned"] = None if self._named or versions is None else versions[self._name]
+            self.query["pinned"] = None if self._named else versions[self._name]
             self.schema: pa.Schema = columns_of(self.table, self.query)
 
     @contextlib.contextmanager
@@ -174,6 +174,16 @@ class _Reference:
                 raise
             shown = ", ".join(f"{key}={value}" for key, value in self._options.items())
             raise type(e)(e.message, hint=e.hint, context={"table": self._name, "options": shown} | e.context) from e
+
+
+def named_in(tree: Any) -> set[str]:
+    """The tables and views that a query may mean, as views are known."""
+    from sqlglot import exp
+
+    nodes = tree.find_all(exp.Table) if tree is not None else ()
+    bare = {key_of(node.name, is_global=False) for node in nodes if node.name and not node.db}
+    nodes = tree.find_all(exp.Table) if tree is not None else ()
+    return bare | {key_of(node.name, is_global=True) for node in nodes if node.db.lower() == GLOBAL}
 
 
 def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
