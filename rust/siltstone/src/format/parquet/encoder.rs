@@ -44,9 +44,9 @@ pub(crate) struct ColumnEncoder {
 
 impl ColumnEncoder {
     fn write(&mut self, array: &ArrayRef) -> std::result::Result<(), ParquetError> {
-        parts(array).try_for_each(|part| {
+        parts(array).iter().try_for_each(|part| {
             cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
-            self.write_part(&part)
+            self.write_part(part)
         })
     }
 

@@ -1,39 +1,102 @@
 //! Columns of large values are encoded in parts: between two of them whoever writes can be told to stop.
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, cast::AsArray};
+use arrow_schema::DataType as Arrow;
 
 /// Values of so many bytes are encoded at once: some 50 ms.
 const PART_BYTES: usize = 16 * 1024 * 1024;
 
-/// Rows of an array, in order, of about [`PART_BYTES`] each; at least one row.
-pub(super) fn parts(array: &ArrayRef) -> impl Iterator<Item = ArrayRef> + '_ {
-    let bytes = array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size());
-    let rows = array.len();
-    let step = rows.div_ceil((bytes / PART_BYTES).max(1)).max(1);
-    (0..rows.max(1)).step_by(step).map(move |from| array.slice(from, step.min(rows - from)))
+/// Rows of an array, in order, of at most [`PART_BYTES`] each, or one row. Values differ in size: what is too much is halved.
+pub(super) fn parts(array: &ArrayRef) -> Vec<ArrayRef> {
+    let mut parts = Vec::new();
+    let mut waiting = vec![ArrayRef::clone(array)];
+    while let Some(part) = waiting.pop() {
+        let rows = part.len();
+        if rows < 2 || bytes_of(&part) <= PART_BYTES {
+            parts.push(part);
+        } else {
+            let half = rows / 2;
+            waiting.extend([part.slice(half, rows - half), part.slice(0, half)]);
+        }
+    }
+    parts
+}
+
+/// Bytes of the rows of an array, without what else lies in its buffers.
+fn bytes_of(array: &ArrayRef) -> usize {
+    let all = |arrays: &[ArrayRef]| arrays.iter().map(bytes_of).fold(0, usize::saturating_add);
+    match array.data_type() {
+        Arrow::Struct(_) => all(array.as_struct().columns()),
+        Arrow::List(_) => bytes_of_lists::<i32>(array.as_list()),
+        Arrow::LargeList(_) => bytes_of_lists::<i64>(array.as_list()),
+        Arrow::FixedSizeList(..) => bytes_of(array.as_fixed_size_list().values()),
+        Arrow::Map(..) => {
+            let map = array.as_map();
+            let (first, last) = ends(map.value_offsets());
+            all(map.entries().slice(first, last.saturating_sub(first)).columns())
+        }
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    }
+}
+
+fn bytes_of_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> usize {
+    let (first, last) = ends(lists.value_offsets());
+    bytes_of(&lists.values().slice(first, last.saturating_sub(first)))
+}
+
+/// Where the elements of all rows begin and end.
+fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
+    let place = |offset: Option<&O>| offset.map_or(0, |offset| offset.as_usize());
+    (place(offsets.first()), place(offsets.last()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{BinaryArray, Int32Array};
+    use arrow_array::{
+        BinaryArray, Int32Array, StructArray,
+        builder::{BinaryBuilder, ListBuilder},
+    };
+    use arrow_schema::{DataType, Field};
     use arrow_select::concat::concat;
 
     use super::*;
 
+    fn lengths(array: &ArrayRef) -> Vec<usize> {
+        let cut = parts(array);
+        assert_eq!(&concat(&cut.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap(), array);
+        cut.iter().map(arrow_array::Array::len).collect()
+    }
+
+    /// Small rows before large ones: parts of as many rows each had all large ones in the last.
+    fn uneven() -> impl Iterator<Item = Vec<u8>> {
+        let small = std::iter::repeat_n(vec![1], 1000);
+        small.chain(std::iter::repeat_n(vec![2; PART_BYTES / 2], 5))
+    }
+
     #[test]
-    fn an_array_of_large_values_is_cut_and_a_small_one_is_not() {
-        let large: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..20_u8).map(|n| vec![n; PART_BYTES / 4])));
-        let cut: Vec<ArrayRef> = parts(&large).collect();
-        assert_eq!(cut.iter().map(arrow_array::Array::len).collect::<Vec<_>>(), [4, 4, 4, 4, 4]);
-        assert_eq!(&concat(&cut.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap(), &large);
-        // what counts is what a slice shows of its buffers
-        assert_eq!(parts(&large.slice(3, 2)).count(), 1);
+    fn an_array_of_large_values_is_cut_where_they_are() {
+        let large: ArrayRef = Arc::new(BinaryArray::from_iter_values(uneven()));
+        let cut = lengths(&large);
+        assert!(cut.len() >= 3 && cut[cut.len() - 4..].iter().all(|rows| *rows <= 2), "{cut:?}");
+        let field = Arc::new(Field::new("f", DataType::Binary, true));
+        let rows: ArrayRef = Arc::new(StructArray::from(vec![(field, large)]));
+        assert_eq!(lengths(&rows), cut);
+        let mut lists = ListBuilder::new(BinaryBuilder::new());
+        uneven().for_each(|value| lists.append_value([Some(value)]));
+        assert_eq!(lengths(&(Arc::new(lists.finish()) as ArrayRef)), cut);
+    }
+
+    #[test]
+    fn what_is_small_or_one_row_is_one_part() {
         let one: ArrayRef = Arc::new(BinaryArray::from_iter_values([vec![0; PART_BYTES * 3]]));
-        assert_eq!(parts(&one).count(), 1);
+        assert_eq!(lengths(&one), [1]);
         let small: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-        assert_eq!(parts(&small).count(), 1);
-        assert_eq!(parts(&small.slice(0, 0)).map(|part| part.is_empty()).collect::<Vec<_>>(), [true]);
+        assert_eq!(lengths(&small), [3]);
+        assert_eq!(lengths(&small.slice(0, 0)), [0]);
+        // what counts is what a slice shows of its buffers
+        let large: ArrayRef = Arc::new(BinaryArray::from_iter_values(uneven()));
+        assert_eq!(parts(&large.slice(0, 1000)).len(), 1);
     }
 }
