@@ -8,6 +8,7 @@ and its page; the first page imports matplotlib. The most memory is that of the 
 """
 
 import argparse
+import itertools
 import pathlib
 import resource
 import subprocess
@@ -47,9 +48,7 @@ def measure(place: pathlib.Path, name: str, rounds: int) -> None:
         marks.append((time.perf_counter(), time.process_time()))
         page = report.html
         marks.append((time.perf_counter(), time.process_time()))
-        parts = [
-            f"{b[0] - a[0]:5.2f} s ({b[1] - a[1]:5.2f} s of processors)" for a, b in zip(marks, marks[1:], strict=False)
-        ]
+        parts = [f"{b[0] - a[0]:5.2f} s ({b[1] - a[1]:5.2f} s of processors)" for a, b in itertools.pairwise(marks)]
         print(f"{name:7} {report.totals.files:,} files: figures {parts[0]}, page {parts[1]}, {len(page):,} letters")
     unit = 1 if sys.platform == "darwin" else 1024
     print(f"{name:7} at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / (1 << 20):.0f} MiB")

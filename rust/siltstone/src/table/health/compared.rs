@@ -61,6 +61,8 @@ pub(super) struct Compared {
     paths: Vec<Arc<PathFactory>>,
     /// By number of its paths, and name.
     manifests: HashMap<(usize, String), Arc<[Change]>>,
+    /// Those of the newest version, which is read first.
+    newest: Vec<(usize, String)>,
     /// Hashes of paths of buckets, by number of paths, partition and bucket.
     buckets: HashMap<u128, u128>,
     /// Numbers of files by their paths.
@@ -78,7 +80,7 @@ impl Compared {
         self.files.len()
     }
 
-    /// All entries of a version, with or without statistics of columns.
+    /// All entries of the newest version, with or without statistics of columns.
     pub(super) fn entries(
         &mut self,
         ctx: &TableContext,
@@ -91,11 +93,18 @@ impl Compared {
         let paths = self.paths_of(ctx);
         for (manifest, entries) in manifests.iter().zip(&parts) {
             self.remember(ctx, paths, manifest, entries)?;
+            self.newest.push((paths, manifest.file_name.clone()));
         }
         limits::joined(parts, "the entries of all manifests")
     }
 
-    /// The live files of a version: their numbers and sizes.
+    /// The live files of the newest version: their numbers and sizes.
+    pub(super) fn newest(&self) -> Result<Vec<(usize, i64)>> {
+        let changes = self.newest.iter().filter_map(|name| self.manifests.get(name));
+        merged(changes.flat_map(|changes| changes.iter()), &self.file_of)
+    }
+
+    /// The same of another version.
     pub(super) fn live(&mut self, ctx: &TableContext, snapshot: &Snapshot) -> Result<Vec<(usize, i64)>> {
         let (store, manifests) = listed(ctx, snapshot, false)?;
         let paths = self.paths_of(ctx);

@@ -61,7 +61,7 @@ impl<'a> Comparison<'a> {
         Self { table, files: Compared::default(), marks: Vec::new(), keepers: Vec::new(), left: compared }
     }
 
-    /// The entries of a version, which is remembered.
+    /// The entries of the newest version, which is remembered.
     pub(super) fn entries(
         &mut self,
         ctx: &TableContext,
@@ -74,16 +74,19 @@ impl<'a> Comparison<'a> {
     /// Looks at one version after another.
     ///
     /// # Errors
-    /// `Cancelled`; an error of the newest version.
+    /// `Cancelled`. A version that cannot be read is left out.
     pub(super) fn kept(mut self, versions: &[KeptVersion]) -> Result<Kept> {
         let mut found = Vec::with_capacity(versions.len());
         let mut last = 0;
         for version in versions {
             cancel::check()?;
-            let is_newest = version.keeper == 0;
-            let files = match self.live(version, is_newest || last <= self.left) {
-                Err(e) if is_newest || e.kind() == ErrorKind::Cancelled => return Err(e),
-                files => files.ok().flatten(),
+            let files = match version.keeper {
+                0 => Some(self.files.newest()?),
+                _ if last > self.left => None,
+                _ => match self.live(version) {
+                    Err(e) if e.kind() == ErrorKind::Cancelled => return Err(e),
+                    files => files.ok(),
+                },
             };
             let Some(files) = files else {
                 found.push(None);
@@ -98,10 +101,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The files of a version: their numbers and sizes.
-    fn live(&mut self, version: &KeptVersion, wanted: bool) -> Result<Option<Vec<(usize, i64)>>> {
-        if !wanted {
-            return Ok(None);
-        }
+    fn live(&mut self, version: &KeptVersion) -> Result<Vec<(usize, i64)>> {
         let selector = match &version.tag {
             Some(tag) => VersionSelector::Tag(tag.clone()),
             None => VersionSelector::Snapshot(version.snapshot),
@@ -112,7 +112,7 @@ impl<'a> Comparison<'a> {
             Resolved::state(of_branch(self.table, &version.branch)?.context(), &selector)?
         };
         let missing = || Error::new(ErrorKind::SnapshotNotFound, "there is no such version");
-        self.files.live(&at.ctx, &at.snapshot.ok_or_else(missing)?).map(Some)
+        self.files.live(&at.ctx, &at.snapshot.ok_or_else(missing)?)
     }
 
     /// Counts the files of a version for its keeper; one that several of its versions have counts once.

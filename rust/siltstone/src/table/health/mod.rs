@@ -104,7 +104,7 @@ impl Table {
         let levels = || {
             let (ctx, Some(snapshot)) = self.travelled()? else { return Ok(Vec::new()) };
             let live = scan::live_entries(&ctx, &snapshot, &EntryFilter::without_statistics())?;
-            Ok(Sums::of(self, &live, &[]).levels())
+            Ok(Sums::of(self, &live, &[])?.levels())
         };
         self.found(again_when_overtaken(self.context(), levels), Vec::is_empty)
     }
@@ -116,7 +116,7 @@ impl Table {
             None => None,
         };
         let (live, index) = version.as_ref().map_or((&[][..], &[][..]), |v| (&v.live, &v.index));
-        let sums = Sums::of(self, live, index);
+        let sums = Sums::of(self, live, index)?;
         let parts = PartitionFigures::of(self, args, version.as_ref().map(|v| (&*v.live, &v.writes)))?;
         let kept = comparison.kept(&args.versions)?;
         let mut totals = sums.totals();

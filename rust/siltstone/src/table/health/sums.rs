@@ -10,11 +10,14 @@ use super::super::{
     system::{partitions::types, text},
 };
 use crate::{
-    Result,
+    Result, cancel,
     deletion_vectors::DELETION_VECTORS,
     limits::sum,
     manifest::{IndexManifestEntry, ManifestEntry},
 };
+
+/// After so many entries there is a look at whether to stop.
+const ASK_ENTRIES: usize = 4096;
 
 /// All files together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,12 +133,15 @@ pub(super) struct Sums<'a> {
 
 impl<'a> Sums<'a> {
     /// One pass over the files, and one over the index files.
-    pub(super) fn of(table: &'a Table, live: &'a [ManifestEntry], index: &'a [IndexManifestEntry]) -> Self {
+    pub(super) fn of(table: &'a Table, live: &'a [ManifestEntry], index: &'a [IndexManifestEntry]) -> Result<Self> {
         let keyed = table.context().schema.has_primary_key();
         let skips_level_0 = table.skips_level_0();
         let (mut buckets, mut sizes) = (HashMap::<Place<'a>, Levels>::new(), BTreeMap::<u32, (usize, usize)>::new());
         let (mut retractions, mut waiting_rows) = (0_i64, 0_i64);
-        for ManifestEntry { partition, bucket, file, .. } in live {
+        for (at, ManifestEntry { partition, bucket, file, .. }) in live.iter().enumerate() {
+            if at % ASK_ENTRIES == 0 {
+                cancel::check()?;
+            }
             let levels = buckets.entry((partition, *bucket)).or_default();
             levels.add(file.level, Sum { files: 1, rows: file.row_count, bytes: file.file_size, runs: 0 });
             let (files, fresh) = sizes.entry(power(file.file_size)).or_default();
@@ -156,7 +162,7 @@ impl<'a> Sums<'a> {
             let known = deleted.entry((&entry.partition, entry.bucket)).or_default();
             *known = known.saturating_add(rows);
         }
-        Self { table, buckets, deleted, sizes, retractions, waiting_rows }
+        Ok(Self { table, buckets, deleted, sizes, retractions, waiting_rows })
     }
 
     /// All files together; partitions are counted elsewhere.
