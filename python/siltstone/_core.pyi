@@ -11,6 +11,7 @@ __all__ = [
     "Batches",
     "Catalog",
     "Changes",
+    "HealthFigures",
     "Inspection",
     "Maintenance",
     "Plan",
@@ -24,9 +25,11 @@ __all__ = [
     "check",
     "duration_millis",
     "forget_log_levels",
+    "health",
     "is_path",
     "is_secret",
     "is_storage_option",
+    "level_figures",
     "run_compaction",
     "size_bytes",
     "system_of",
@@ -200,6 +203,19 @@ class Inspection:
     def count(self) -> int: ...
 
 @final
+class HealthFigures:
+    totals: tuple[int, int, int, int, int, int, int, int]
+    levels: list[tuple[int, int, int, int, int]]
+    buckets: list[tuple[str, int, int, int, int, int, int, dict[int, int]]]
+    sizes: list[tuple[int, int, int]]
+    partition_classes: list[tuple[int, int, int, int]]
+    partitions: list[tuple[str, int, int, int, int | None]]
+    versions: list[int | None]
+    keepers: list[tuple[int, int] | None]
+    compaction: tuple[int, int, int, int, str | None]
+    full_compaction: tuple[int, int, int, int, str | None]
+
+@final
 class Split:
     def __new__(cls, token: bytes) -> Self: ...
     def to_bytes(self) -> bytes: ...
@@ -287,9 +303,20 @@ def age_limit(name: str, text: str) -> int | None: ...
 def check(location: str, deep: bool) -> Verdict: ...
 def duration_millis(name: str, text: str) -> int: ...
 def forget_log_levels() -> None: ...
+def health(
+    table: Table,
+    *,
+    snapshot: int | None,
+    versions: Sequence[tuple[int, str, int, str | None]],
+    compared: int,
+    shown: int,
+    now_millis: int,
+    age_hours: Sequence[int],
+) -> HealthFigures: ...
 def is_path(text: str) -> bool: ...
 def is_secret(key: str) -> bool: ...
 def is_storage_option(key: str) -> bool: ...
 def size_bytes(name: str, text: str) -> int: ...
 def system_of(text: str) -> str | None: ...
+def level_figures(table: Table) -> list[tuple[int, int, int, int, int]]: ...
 def run_compaction(token: bytes, threads: int | None = None) -> bytes: ...

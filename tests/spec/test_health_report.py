@@ -4,10 +4,9 @@ import datetime as dt
 import html.parser
 import json
 import pickle
+import random
 import sys
-import time
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import siltstone as st
@@ -239,9 +238,9 @@ def test_ages_of_partitions(make):
     t = make({"dt": "STRING", "n": "INT"}, (), ["dt"])
     t.append([{"dt": "a", "n": 1}, {"dt": "b", "n": 2}])
     now = dt.datetime.now()
-    for later, age in ((0, 0), (2 / 24, 1), (2, 2), (20, 3), (200, 4), (2000, 5)):
-        count, classes, _ = file_figures.partitions_of(t, 1, now + dt.timedelta(days=later))
-        assert count == 2 and {c.age for c in classes} == {age}
+    for later, age in ((-1, 0), (0, 0), (2 / 24, 1), (2, 2), (20, 3), (200, 4), (2000, 5)):
+        found = file_figures.figures_of(t, 1, [], 0, now + dt.timedelta(days=later))
+        assert found.totals.partitions == 2 and {c.age for c in found.partition_classes} == {age}
 
 
 @pytest.mark.parametrize("days", [0, 0.0001, 0.002, 0.1, 0.8, 2.9, 40, 92, 400, 1100, 9000])
@@ -253,30 +252,141 @@ def test_timelines_of_any_span(days):
     assert "v$1$" in pictures.timeline(moments)
 
 
-def test_figures_of_many_files_take_no_loop_over_them(make):
-    """100 000 files: what Python computes and draws of them takes far less than three seconds of a processor."""
+@pytest.fixture
+def rng(request):
+    return random.Random(request.node.name)
+
+
+def summed(files, *names):
+    """Sums of some fields of files, and how many there are."""
+    return len(files), *(sum(f[name] or 0 for f in files) for name in names)
+
+
+def grouped(files, key):
+    groups = {}
+    for file in files:
+        groups.setdefault(key(file), []).append(file)
+    return groups
+
+
+def runs_of(t, files):
+    """Sorted runs of a bucket."""
+    if not t.primary_key:
+        return 0
+    return sum(f["level"] == 0 for f in files) + len({f["level"] for f in files} - {0})
+
+
+def check_figures(t):
+    """All figures of a report are those of lists of files and of plans, which Python adds up."""
+    report, files = t.report(orphans=False), t.files()
+    buckets = grouped(files, lambda f: (f["partition"], f["bucket"]))
+    partitions = grouped(files, lambda f: f["partition"]) if t.partition_by else {}
+    found = report.totals
+    assert (found.files, found.rows, found.retractions, found.bytes) == summed(files, "rows", "deleted_rows", "bytes")
+    assert (found.buckets, found.partitions) == (len(buckets), len(partitions))
+    levels = grouped(files, lambda f: f["level"])
+    assert {x.level: (x.files, x.rows, x.bytes) for x in report.levels} == {
+        level: summed(of_level, "rows", "bytes") for level, of_level in levels.items()
+    }
+    assert sum(x.runs for x in report.levels) == sum(runs_of(t, of_bucket) for of_bucket in buckets.values())
+    expected = [(runs_of(t, fs), *summed(fs, "rows", "bytes"), b) for (_, b), fs in buckets.items()]
+    expected.sort(key=lambda x: (-x[0], -x[3]))
+    shown = [(b.runs, b.files, b.rows, b.bytes, b.bucket) for b in report.buckets]
+    assert (
+        sorted(shown) == sorted(expected)
+        if len(expected) <= 30
+        else [x[0] for x in shown] == [x[0] for x in expected[:30]]
+    )
+    assert [(b.runs, b.bytes) for b in report.buckets] == [(x[0], x[3]) for x in expected[:30]]
+    assert all(sum(b.levels.values()) == b.bytes for b in report.buckets)
+    powers = grouped(files, lambda f: max(1, f["bytes"]).bit_length() - 1)
+    fresh = {p: sum(bool(t.primary_key) and f["level"] == 0 for f in fs) for p, fs in powers.items()}
+    assert [(c.least_bytes, c.files, c.fresh) for c in report.sizes] == [
+        (2**p, len(powers[p]) - fresh[p], fresh[p]) for p in sorted(powers)
+    ]
+    sizes = sorted((sum(f["bytes"] for f in fs) for fs in partitions.values()), reverse=True)
+    assert [p.bytes for p in report.partitions] == sizes[:30]
+    assert {p.partition: (p.files, p.rows, p.bytes) for p in report.partitions}.items() <= {
+        name: summed(fs, "rows", "bytes") for name, fs in partitions.items()
+    }.items()
+    assert sum(c.partitions for c in report.partition_classes) == len(partitions)
+    assert all(c.age == 0 for c in report.partition_classes)
+    vectors = t.inspect("table_indexes", ["dv_ranges"], "index_type = 'DELETION_VECTORS'").to_pylist()
+    assert found.deleted_rows == sum(r["_CARDINALITY"] for row in vectors for r in row["dv_ranges"])
+    for advice, full in zip(report.advice, (False, True), strict=False):
+        plan = t.maintenance.plan_compaction(full=full)
+        assert (advice.files, advice.bytes, advice.failure) == (plan.files, plan.bytes, ""), advice
+        assert bool(plan.tasks) == (advice.win != "nothing to do")
+    check_keepers(t, report)
+
+
+def check_keepers(t, report):
+    """What versions keep is what the lists of their files say."""
+    tags = {f"tag {tag.name}": [{"tag": tag.name}] for tag in t.tags.list()}
+    newest = report.snapshots[-1].snapshot
+    earlier = [{"version": m.snapshot} for m in report.snapshots[:-1]]
+    versions = {"newest ": [{"version": newest}], **tags, **({"snapshots ": earlier} if earlier else {})}
+    held = {
+        name: {row["file_path"]: row["file_size_in_bytes"] for at in of for row in t.inspect("files", **at).to_pylist()}
+        for name, of in versions.items()
+    }
+    for keeper in report.keepers:
+        own = held[f"{keeper.kind} {keeper.name}"]
+        others = set().union(*(files for name, files in held.items() if name != f"{keeper.kind} {keeper.name}"))
+        assert keeper.bytes == sum(own.values()), keeper
+        assert keeper.only_bytes == sum(size for path, size in own.items() if path not in others), keeper
+    assert [m.bytes for m in report.snapshots] == [sums(t, version=m.snapshot)[2] for m in report.snapshots]
+
+
+KINDS = {
+    "keys": ({"bucket": "3", "write-only": "true"}, True),
+    "dynamic": ({"dynamic-bucket.target-row-num": "7"}, True),
+    "vectors": ({"bucket": "1", "deletion-vectors.enabled": "true", "write-only": "true"}, True),
+    "postponed": ({"bucket": "-2"}, True),
+    "old records": ({"bucket": "2", "record-level.expire-time": "1 h", "record-level.time-field": "n"}, True),
+    "append": ({}, False),
+    "deleted": ({"deletion-vectors.enabled": "true"}, False),
+    "buckets": ({"bucket": "2", "bucket-key": "n"}, False),
+}
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["whole", "partitioned"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_are_those_of_the_files(make, rng, kind, partitioned):
+    """Of random tables: what the core sums up from one look at the manifests is what lists of files add up to."""
+    options, keyed = KINDS[kind]
+    by = ["p"] if partitioned else []
+    t = make({"p": "INT", "n": "INT", "x": "STRING"}, [*by, "n"] if keyed else (), by, **options)
+    for number in range(rng.randrange(3, 9)):
+        places = [rng.randrange(40 if partitioned else 4) for _ in range(rng.randrange(1, 30))]
+        rows = [{"p": p, "n": rng.randrange(20), "x": "x" * rng.randrange(500)} for p in places]
+        (t.upsert if keyed else t.append)(rows)
+        if number == 1:
+            t.tags.create("early")
+        if kind == "deleted" and rng.random() < 0.7:
+            t.delete(f"n < {rng.randrange(5)}")
+        if rng.random() < 0.3:
+            t.compact(full=rng.random() < 0.5)
+    check_figures(t)
+
+
+def test_the_figures_of_many_files(make):
+    """100 000 files in twenty manifests: they come as sums, and the page has no mark for each of them."""
     t = make(KEYED, ["id"], bucket=1, manifest__compression="null", write_only="true")
     t.upsert([{"id": n, "item": "x"} for n in range(5)])
-    many_files(t.location, 2, 50)
+    many_files(t.location, 20, 5000)
     report = t.report(orphans=False)
-    assert totals(report) == sums(t) and report.totals.files == 100
-    count = 100_000
-    buckets = pa.array([n % 997 for n in range(count)], pa.int32())
-    ones = pa.array(range(1, count + 1), pa.int64())
-    columns = {
-        "partition": pa.array(["{}"] * count),
-        "bucket": buckets,
-        "level": pa.repeat(pa.scalar(0, pa.int32()), count),
-    }
-    columns |= {"record_count": ones, "file_size_in_bytes": ones, "deleteRowCount": ones}
-    files = pa.table(columns)
-    start = time.process_time()
-    levels, parts = file_figures.levels_of(files, keyed=True)
-    there_are, shown = file_figures.buckets_of(parts, file_figures.deleted_of(t, None))
-    classes = file_figures.sizes_of(files, keyed=True)
-    assert time.process_time() - start < 1
-    assert (levels[0].files, there_are, len(shown)) == (count, 997, 30)
-    assert sum(c.fresh for c in classes) == count
+    assert totals(report) == sums(t) and report.totals.files == report.levels[0].runs == 100_000
+    assert report.advice[1].files == 100_000
+    assert len(report.html) < 100_000
+
+
+def test_null_and_the_text_null_are_two_partitions(make):
+    """Buckets were told apart by the texts of their partitions, which are the same."""
+    t = make({"p": "STRING", "n": "INT"}, (), ["p"])
+    t.append([{"p": None, "n": 1}, {"p": "null", "n": 2}])
+    report = t.report()
+    assert (report.totals.partitions, report.totals.buckets, len(report.buckets)) == (2, 2, 2)
 
 
 def test_commands_of_the_advice_are_safe_in_a_shell():

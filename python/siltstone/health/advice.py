@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from siltstone._looks import size_text
 from siltstone.errors import SiltstoneError
 from siltstone.health.figures import Advice
+from siltstone.health.files import Figures, PlanSums
 
 if TYPE_CHECKING:
     Table = Any
 
 
-def advice_of(table: Table, *, orphans: bool) -> list[Advice]:
+def advice_of(table: Table, figures: Figures, *, orphans: bool) -> list[Advice]:
     """The plans, one after another; one that cannot be made says why."""
     plans: list[tuple[str, str, Callable[[], Advice]]] = [
-        ("compact", _command(table, "compact"), lambda: _compaction(table, full=False)),
-        ("full compaction", _command(table, "compact", option="--full"), lambda: _compaction(table, full=True)),
+        ("compact", _command(table, "compact"), lambda: _compaction(table, figures.compaction, full=False)),
+        (
+            "full compaction",
+            _command(table, "compact", option="--full"),
+            lambda: _compaction(table, figures.full_compaction, full=True),
+        ),
         ("expire snapshots", _command(table, "expire", "snapshots"), lambda: _expiry(table)),
     ]
     if orphans:
@@ -39,16 +45,17 @@ def _tried(operation: str, command: str, plan: Callable[[], Advice]) -> Advice:
         found = plan()
     except SiltstoneError as e:
         return Advice(operation, command=command, failure=e.message)
-    return Advice(operation, found.files, found.bytes, found.win, command)
+    return replace(found, operation=operation, command=command)
 
 
-def _compaction(table: Table, *, full: bool) -> Advice:
-    plan = table.maintenance.plan_compaction(full=full)
+def _compaction(table: Table, plan: PlanSums, *, full: bool) -> Advice:
+    if plan.failure is not None:
+        return Advice("", failure=plan.failure)
     if not plan.tasks:
         return Advice("", win="nothing to do")
     kind = "one run each" if table.primary_key else "fewer, larger files"
-    win = f"{len(plan):,} buckets with {sum(task.rows for task in plan.tasks):,} rows become {kind}"
-    return Advice("", plan.files, plan.bytes, win if full or not table.primary_key else _due(len(plan), plan.files))
+    win = f"{plan.tasks:,} buckets with {plan.rows:,} rows become {kind}"
+    return Advice("", plan.files, plan.bytes, win if full or not table.primary_key else _due(plan.tasks, plan.files))
 
 
 def _due(buckets: int, files: int) -> str:

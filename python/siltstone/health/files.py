@@ -1,16 +1,16 @@
-"""Figures of the newest version's files, computed by Arrow over the system tables: no loop looks at single files."""
+"""Figures of files, which the core sums up from one look at the newest version."""
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from siltstone import _core
 from siltstone.health.figures import Bucket, LargePartition, Level, PartitionClass, SizeClass, Totals
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     Table = Any
 
 #: Buckets and partitions that are named one by one.
@@ -18,164 +18,118 @@ SHOWN = 30
 #: Ages of partitions: the names of the classes, and the hours at which each ends.
 AGES = (("1 hour", 1), ("1 day", 24), ("1 week", 168), ("1 month", 730), ("1 year", 8766), ("older", None))
 
-FILES = ["partition", "bucket", "level", "record_count", "file_size_in_bytes", "deleteRowCount"]
 
+@dataclass(frozen=True)
+class KeptVersion:
+    """A version whose files are to be looked at.
 
-def files_of(table: Table, version: int | None) -> pa.Table:
-    """What the figures need of the data files of a snapshot."""
-    return table.inspect("files", [*FILES, "file_path"], version=version).to_arrow()
-
-
-def levels_of(files: pa.Table, *, keyed: bool) -> tuple[list[Level], pa.Table]:
-    """Figures of each level; and a table of what each bucket has on each level."""
-    import pyarrow.compute as pc
-
-    keys = ["partition", "bucket", "level"]
-    sums = [("record_count", "sum"), ("file_size_in_bytes", "sum"), ("level", "count")]
-    parts = files.group_by(keys).aggregate(sums)
-    one = pc.min_element_wise(parts["level_count"], 1)
-    runs = pc.if_else(pc.equal(parts["level"], 0), parts["level_count"], one) if keyed else pc.multiply(one, 0)
-    parts = parts.append_column("runs", runs)
-    wanted = ["level_count", "record_count_sum", "file_size_in_bytes_sum", "runs"]
-    levels = parts.group_by("level").aggregate([(name, "sum") for name in wanted]).sort_by("level")
-    names = ["level", *(f"{name}_sum" for name in wanted)]
-    return [Level(*row) for row in _tuples(levels.select(names))], parts
-
-
-def buckets_of(parts: pa.Table, deleted: pa.Table) -> tuple[int, list[Bucket]]:
-    """How many buckets there are, and those with the most runs, and then bytes.
-
-    Args:
-        parts: What each bucket has on each level.
-        deleted: Rows that deletion vectors delete, by bucket.
+    Attributes:
+        keeper: The number of what keeps it; 0 is the newest version.
+        branch: Its branch.
+        snapshot: Its id.
+        tag: The tag that names it, which may keep it after its expiry.
     """
-    sums = [("level_count", "sum"), ("record_count_sum", "sum"), ("file_size_in_bytes_sum", "sum"), ("runs", "sum")]
-    keys = ["partition", "bucket"]
-    whole = parts.group_by(keys).aggregate(sums)
-    order = [
-        ("runs_sum", "descending"),
-        ("file_size_in_bytes_sum_sum", "descending"),
-        *((k, "ascending") for k in keys),
-    ]
-    top = whole.sort_by(order).slice(0, SHOWN)
-    levels: dict[tuple[str, int], dict[int, int]] = {}
-    columns = ["partition", "bucket", "level", "file_size_in_bytes_sum"]
-    held = parts.join(top.select(keys), keys, join_type="inner").select(columns).sort_by("level")
-    for partition, bucket, level, size in _tuples(held):
-        levels.setdefault((partition, bucket), {})[level] = size
-    gone = {(p, b): n for p, b, n in _tuples(deleted.join(top.select(keys), keys, join_type="inner"))}
-    names = [*keys, "level_count_sum", "record_count_sum_sum", "file_size_in_bytes_sum_sum", "runs_sum"]
-    found = [Bucket(*row) for row in _tuples(top.select(names))]
-    places = [(bucket.partition, bucket.bucket) for bucket in found]
-    return whole.num_rows, [
-        replace(b, deleted_rows=gone.get(at, 0), levels=levels[at]) for b, at in zip(found, places, strict=True)
-    ]
+
+    keeper: int
+    branch: str
+    snapshot: int
+    tag: str | None = None
 
 
-def deleted_of(table: Table, version: int | None) -> pa.Table:
-    """Rows that deletion vectors delete: partition, bucket, rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+@dataclass(frozen=True)
+class PlanSums:
+    """What a compaction would read.
 
-    wanted = ["partition", "bucket", "dv_ranges"]
-    found = (
-        table.inspect("table_indexes", wanted, "index_type = 'DELETION_VECTORS'", version=version)
-        .to_arrow()
-        .combine_chunks()
-    )
-    ranges = found["dv_ranges"].combine_chunks()
-    owners = pc.list_parent_indices(ranges)
-    rows = pc.struct_field(pc.list_flatten(ranges), "_CARDINALITY")
-    flat = pa.table(
-        {
-            "partition": found["partition"].take(owners),
-            "bucket": found["bucket"].take(owners),
-            "deleted": rows.cast(pa.int64()),
-        }
-    )
-    return flat.group_by(["partition", "bucket"]).aggregate([("deleted", "sum")])
+    Attributes:
+        tasks: Tasks of the plan.
+        files: Data files.
+        bytes: Their size.
+        rows: Rows in them.
+        failure: Why it cannot be planned; None where it can.
+    """
+
+    tasks: int
+    files: int
+    bytes: int
+    rows: int
+    failure: str | None = None
 
 
-def sizes_of(files: pa.Table, *, keyed: bool) -> list[SizeClass]:
-    """Files by the powers of two that their sizes lie between."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+@dataclass(frozen=True)
+class Figures:
+    """Figures of the newest version's files, and of what versions keep.
 
-    power = _powers(files["file_size_in_bytes"])
-    fresh = pc.equal(files["level"], 0) if keyed else pa.repeat(False, files.num_rows)
-    counts = pa.table({"power": power, "fresh": fresh}).group_by(["power", "fresh"]).aggregate([([], "count_all")])
-    found: dict[int, dict[bool, int]] = {}
-    for exponent, is_fresh, count in _tuples(counts.select(["power", "fresh", "count_all"])):
-        found.setdefault(exponent, {})[is_fresh] = count
-    return [SizeClass(2**p, kinds.get(False, 0), kinds.get(True, 0)) for p, kinds in sorted(found.items())]
+    Attributes:
+        totals: The newest version as a whole.
+        levels: Its levels.
+        buckets: Its buckets with the most runs, and then bytes.
+        sizes: How many files there are of which size.
+        partition_classes: How many partitions there are of which age and size.
+        partitions: The largest partitions.
+        version_bytes: Bytes of each version; None where it was not looked at.
+        keeper_bytes: Bytes of each keeper, and of what it alone has; None where none of its versions was looked at.
+        compaction: What a compaction would read.
+        full_compaction: What a full compaction would read.
+    """
 
-
-def totals_of(files: pa.Table, deleted: pa.Table, buckets: int, partitions: int, *, skips_level_0: bool) -> Totals:
-    """Sums over all files."""
-    import pyarrow.compute as pc
-
-    waits = pc.less(files["bucket"], 0)
-    if skips_level_0:
-        waits = pc.or_(waits, pc.equal(files["level"], 0))
-
-    def total(column: pa.ChunkedArray) -> int:
-        return pc.sum(column).as_py() or 0
-
-    return Totals(
-        files=files.num_rows,
-        rows=total(files["record_count"]),
-        bytes=total(files["file_size_in_bytes"]),
-        retractions=total(files["deleteRowCount"]),
-        deleted_rows=total(deleted["deleted_sum"]),
-        waiting_rows=total(files.filter(waits)["record_count"]),
-        buckets=buckets,
-        partitions=partitions,
-    )
+    totals: Totals
+    levels: list[Level]
+    buckets: list[Bucket]
+    sizes: list[SizeClass]
+    partition_classes: list[PartitionClass]
+    partitions: list[LargePartition]
+    version_bytes: list[int | None]
+    keeper_bytes: list[tuple[int, int] | None]
+    compaction: PlanSums
+    full_compaction: PlanSums
 
 
-def partitions_of(
-    table: Table, version: int | None, now: dt.datetime
-) -> tuple[int, list[PartitionClass], list[LargePartition]]:
-    """How many partitions there are, those of like age and size together, and the largest ones.
+def levels_of(table: Table) -> list[Level]:
+    """Figures of each level, of the version that the table's options name."""
+    return [Level(*level) for level in _core.level_figures(table._core)]  # noqa: SLF001  # of this package
+
+
+def figures_of(
+    table: Table, snapshot: int | None, versions: Sequence[KeptVersion], compared: int, now: dt.datetime
+) -> Figures:
+    """Look at a version of a table.
 
     Args:
         table: The table.
-        version: The snapshot.
-        now: The local time, without a zone, as system tables have it.
+        snapshot: The version; None for an empty table.
+        versions: Versions to compare, the newest one first, those of one keeper together.
+        compared: Names of files that are compared; versions beyond that are not looked at.
+        now: The local time, without a zone, as manifests have it.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not table.partition_by:
-        return 0, [], []
-    columns = ["partition", "file_count", "record_count", "file_size_in_bytes", "last_update_time"]
-    found = table.inspect("partitions", columns, version=version).to_arrow()
-    written = found["last_update_time"].cast(pa.timestamp("ms"))
-    hours = pc.divide(pc.milliseconds_between(written, pa.scalar(now, pa.timestamp("ms"))), 3_600_000)
-    age: Any = pa.repeat(len(AGES) - 1, found.num_rows)
-    for at, (_, end) in reversed(list(enumerate(AGES[:-1]))):
-        age = pc.if_else(pc.fill_null(pc.less(hours, end), False), at, age)
-    sizes = found["file_size_in_bytes"]
-    flat = pa.table({"age": age, "power": _powers(sizes), "bytes": sizes})
-    classes = flat.group_by(["age", "power"]).aggregate([([], "count_all"), ("bytes", "sum")])
-    rows = _tuples(
-        classes.sort_by([("age", "ascending"), ("power", "ascending")]).select(
-            ["age", "power", "count_all", "bytes_sum"]
-        )
+    found = _core.health(
+        table._core,  # noqa: SLF001  # of this package
+        snapshot=snapshot,
+        versions=[(v.keeper, v.branch, v.snapshot, v.tag) for v in versions],
+        compared=compared,
+        shown=SHOWN,
+        now_millis=(now - dt.datetime(1970, 1, 1)) // dt.timedelta(milliseconds=1),  # noqa: DTZ001  # local time
+        age_hours=[hours for _, hours in AGES if hours is not None],
     )
-    order = [("file_size_in_bytes", "descending"), ("partition", "ascending")]
-    largest = _tuples(found.sort_by(order).slice(0, SHOWN).select(columns))
-    named = [LargePartition(p, files, rows, size, at and at.astimezone()) for p, files, rows, size, at in largest]
-    return found.num_rows, [PartitionClass(a, 2**p, n, size) for a, p, n, size in rows], named
+    return Figures(
+        Totals(*found.totals),
+        [Level(*level) for level in found.levels],
+        [Bucket(*bucket) for bucket in found.buckets],
+        [SizeClass(*sizes) for sizes in found.sizes],
+        [PartitionClass(*partitions) for partitions in found.partition_classes],
+        [LargePartition(name, files, rows, size, _zoned(at)) for name, files, rows, size, at in found.partitions],
+        found.versions,
+        found.keepers,
+        PlanSums(*found.compaction),
+        PlanSums(*found.full_compaction),
+    )
 
 
-def _powers(sizes: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The whole part of the binary logarithm of each size; of 0 it is 0."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.floor(pc.log2(pc.max_element_wise(sizes, 1).cast(pa.float64()))).cast(pa.int64())
-
-
-def _tuples(rows: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+def _zoned(local_millis: int | None) -> dt.datetime | None:
+    """A local time with the zone of this machine; None of one that no date can show."""
+    if local_millis is None:
+        return None
+    try:
+        local = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=local_millis)  # noqa: DTZ001  # local time
+        return local.astimezone()
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -14,6 +14,7 @@ from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone.errors import InvalidArgument, StorageError
 from siltstone.health import files as file_figures
 from siltstone.health import page
+from siltstone.health import versions as version_figures
 from siltstone.health.advice import advice_of
 from siltstone.health.figures import (
     Advice,
@@ -27,7 +28,6 @@ from siltstone.health.figures import (
     Totals,
 )
 from siltstone.health.pictures import keeper_name, require_matplotlib
-from siltstone.health.versions import versions_of
 
 if TYPE_CHECKING:
     Table = Any
@@ -169,17 +169,13 @@ def page_file(name: str, path: str | os.PathLike[str]) -> pathlib.Path:
 
 def report_of(table: Table, *, orphans: bool) -> HealthReport:
     """Look at a table; see :meth:`siltstone.Table.report`."""
-    keyed = bool(table.primary_key)
     latest = table.snapshot()
     version = None if latest is None else latest.id
-    newest = file_figures.files_of(table, version)
-    deleted = file_figures.deleted_of(table, version)
-    levels, parts = file_figures.levels_of(newest, keyed=keyed)
-    bucket_count, buckets = file_figures.buckets_of(parts, deleted)
     now = dt.datetime.now().astimezone()
-    partition_count, classes, partitions = file_figures.partitions_of(table, version, now.replace(tzinfo=None))
-    versions = versions_of(table, version, newest)
-    skips = table._core.skips_level_0  # noqa: SLF001  # of this package
+    found = version_figures.versions_of(table, version or 0)
+    compared = version_figures.COMPARED
+    figures = file_figures.figures_of(table, version, found.kept, compared, now.replace(tzinfo=None))
+    snapshots, keepers, skipped = found.with_bytes(figures)
     return HealthReport(
         name=table.name,
         location=table.location,
@@ -187,14 +183,14 @@ def report_of(table: Table, *, orphans: bool) -> HealthReport:
         time=now.astimezone(dt.UTC),
         snapshot=version,
         primary_key=table.primary_key,
-        totals=file_figures.totals_of(newest, deleted, bucket_count, partition_count, skips_level_0=skips),
-        levels=levels,
-        buckets=buckets,
-        sizes=file_figures.sizes_of(newest, keyed=keyed),
-        partition_classes=classes,
-        partitions=partitions,
-        snapshots=versions.snapshots,
-        keepers=versions.keepers,
-        skipped_versions=versions.skipped,
-        advice=advice_of(table, orphans=orphans),
+        totals=figures.totals,
+        levels=figures.levels,
+        buckets=figures.buckets,
+        sizes=figures.sizes,
+        partition_classes=figures.partition_classes,
+        partitions=figures.partitions,
+        snapshots=snapshots,
+        keepers=keepers,
+        skipped_versions=skipped,
+        advice=advice_of(table, figures, orphans=orphans),
     )

@@ -9,6 +9,7 @@ mod compaction;
 mod ending;
 mod error;
 mod fork;
+mod health;
 mod inspect;
 mod interrupt;
 mod maintenance;
@@ -57,6 +58,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     catalog::register(m)?;
     table::register(m)?;
     inspect::register(m)?;
+    health::register(m)?;
     scan::register(m)?;
     changes::register(m)?;
     write::register(m)?;

@@ -69,10 +69,9 @@ _BAR = 30
 
 def _levels(t: Table) -> list[dict[str, Any]]:
     """Files, rows, bytes and sorted runs of each level."""
-    from siltstone.health.files import files_of, levels_of
+    from siltstone.health.files import levels_of
 
-    levels, _ = levels_of(files_of(t, None), keyed=bool(t.primary_key))
-    return [dataclasses.asdict(level) for level in levels]
+    return [dataclasses.asdict(level) for level in levels_of(t)]
 
 
 def _with_bars(levels: list[dict[str, Any]]) -> list[dict[str, Any]]:

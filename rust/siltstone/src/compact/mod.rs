@@ -11,6 +11,7 @@ mod curve;
 mod plan;
 mod run;
 mod sorted;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -18,4 +19,6 @@ mod waiting;
 
 pub use plan::{CompactRequest, CompactionPlan, plan_compaction, plan_sort_compaction};
 pub use run::{TaskResources, check_task, run_task};
+pub use sums::CompactionPlanSums;
+pub(crate) use sums::{looks_at_statistics, plan_sums};
 pub(crate) use turn::CompactionTurn;

@@ -60,13 +60,6 @@ impl CompactionPlan {
     }
 }
 
-/// One bucket with its files in manifest order.
-struct LiveBucket {
-    bucket: BucketId,
-    total_buckets: i32,
-    files: Vec<DataFileMeta>,
-}
-
 /// Looks at the latest snapshot and decides what to compact. Works on write-only tables.
 pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
     plan_by(ctx, request, None)
@@ -102,7 +95,6 @@ fn plan_of(
         let newest = env::local_millis().saturating_sub(idle);
         entries.retain(|entry| writes.of_partition(&entry.partition).is_none_or(|written| written <= newest));
     }
-    let mut vectors = bucket_vectors(ctx, snapshot)?;
     let task_of = |bucket, total_buckets, unit, files, vectors| CompactionTask {
         table: TableIdentity::of(ctx),
         options: without_secrets(&request.dynamic_options),
@@ -113,31 +105,69 @@ fn plan_of(
         files,
         vectors,
     };
+    let live = LiveFiles::of(ctx, snapshot, entries, bucket_vectors(ctx, snapshot)?)?;
+    let looked_at = live.buckets.len().saturating_add(live.waiting.len());
     let mut tasks = Vec::new();
-    let waiting = take_waiting(ctx, snapshot, &mut entries)?;
-    let buckets = by_bucket(entries);
-    let looked_at = buckets.len().saturating_add(waiting.len());
-    for Waiting { bucket, total_buckets, files } in waiting {
+    for Waiting { bucket, total_buckets, files } in live.waiting {
         let unit = TaskUnit::Postponed { full: request.full };
         tasks.push(task_of(bucket, total_buckets, unit, files, Vec::new()));
     }
-    for live in buckets {
-        let index = vectors.remove(&live.bucket).unwrap_or_default();
-        check_alive(ctx, &live.files, &index)?;
+    for live in live.buckets {
+        let LiveBucket { bucket, total_buckets, files, index } = live;
         let units = match order {
-            Some(order) => vec![(TaskUnit::Sorted(order.clone()), live.files)],
-            None => units(ctx, request.full, live.files, &index)?,
+            Some(order) => vec![(TaskUnit::Sorted(order.clone()), files)],
+            None => units(ctx, request.full, files, &index)?,
         };
         for (unit, files) in units {
             let vectors = vectors_for(&unit, &files, &index);
-            tasks.push(task_of(live.bucket.clone(), live.total_buckets, unit, files, vectors));
+            tasks.push(task_of(bucket.clone(), total_buckets, unit, files, vectors));
         }
     }
     Ok(CompactionPlan { snapshot_id: Some(snapshot.id), tasks, buckets: looked_at })
 }
 
+/// The live files of a version, as a plan looks at them.
+pub(super) struct LiveFiles {
+    /// By partition.
+    pub(super) waiting: Vec<Waiting>,
+    /// In (partition, bucket) order; those of partitions with waiting rows are not among them.
+    pub(super) buckets: Vec<LiveBucket>,
+}
+
+/// One bucket with its files in manifest order, and its index files with deletion vectors.
+pub(super) struct LiveBucket {
+    pub(super) bucket: BucketId,
+    pub(super) total_buckets: i32,
+    pub(super) files: Vec<DataFileMeta>,
+    pub(super) index: Vec<IndexManifestEntry>,
+}
+
+impl LiveFiles {
+    pub(super) fn of(
+        ctx: &TableContext,
+        snapshot: &Snapshot,
+        mut entries: Vec<ManifestEntry>,
+        mut vectors: BTreeMap<BucketId, Vec<IndexManifestEntry>>,
+    ) -> Result<Self> {
+        let waiting = take_waiting(ctx, snapshot, &mut entries)?;
+        let mut buckets: BTreeMap<BucketId, LiveBucket> = BTreeMap::new();
+        for entry in entries {
+            let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
+            let total_buckets = entry.total_buckets;
+            let live = || LiveBucket { bucket: bucket.clone(), total_buckets, files: Vec::new(), index: Vec::new() };
+            buckets.entry(bucket.clone()).or_insert_with(live).files.push(entry.file);
+        }
+        let mut buckets: Vec<LiveBucket> = buckets.into_values().collect();
+        for live in &mut buckets {
+            live.index = vectors.remove(&live.bucket).unwrap_or_default();
+            check_alive(ctx, &live.files, &live.index)?;
+        }
+        Ok(Self { waiting, buckets })
+    }
+}
+
 /// What is worth doing in one bucket, with the files that belong into each task.
-fn units(
+pub(super) fn units(
     ctx: &TableContext,
     full: bool,
     files: Vec<DataFileMeta>,
@@ -204,18 +234,6 @@ fn vectors_for(unit: &TaskUnit, files: &[DataFileMeta], index: &[IndexManifestEn
             || entry.deletion_vectors.iter().flatten().any(|range| names.contains(range.data_file_name.as_str()))
     };
     index.iter().filter(touched).cloned().collect()
-}
-
-/// Buckets in (partition, bucket) order; those of partitions with waiting rows are not among them.
-fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<LiveBucket> {
-    let mut buckets: BTreeMap<BucketId, LiveBucket> = BTreeMap::new();
-    for entry in entries {
-        let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
-        let total_buckets = entry.total_buckets;
-        let live = || LiveBucket { bucket: bucket.clone(), total_buckets, files: Vec::new() };
-        buckets.entry(bucket.clone()).or_insert_with(live).files.push(entry.file);
-    }
-    buckets.into_values().collect()
 }
 
 fn check_filter(ctx: &TableContext, request: &CompactRequest) -> Result<()> {

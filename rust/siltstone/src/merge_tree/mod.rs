@@ -33,6 +33,7 @@ mod ties;
 mod writer;
 
 pub use buffer::{WriteBuffer, WriteBufferOptions};
+pub(crate) use expiry::RecordExpiry;
 pub use interval::interval_partition;
 pub use levels::Levels;
 pub use lookup::LookupCache;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Paths of one table. Data, manifests, index files and statistics of all branches live below the main table's root.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PathFactory {
     location: String,
     data_root: String,

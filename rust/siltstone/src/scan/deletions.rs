@@ -45,13 +45,21 @@ pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexMan
 /// The index files of type `DELETION_VECTORS` that a snapshot has, by bucket. An error when it has others that are not
 /// known.
 pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMap<BucketId, Vec<IndexManifestEntry>>> {
-    let mut buckets: BTreeMap<BucketId, Vec<IndexManifestEntry>> = BTreeMap::new();
     let Some(name) = &snapshot.index_manifest else {
-        return Ok(buckets);
+        return Ok(BTreeMap::new());
     };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let all = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
+    vectors_among(ctx, name, store.read_index(name).map_err(|e| e.in_table(&ctx.name))?)
+}
+
+/// The same of the entries of an index manifest.
+pub(crate) fn vectors_among(
+    ctx: &TableContext,
+    name: &str,
+    all: Vec<IndexManifestEntry>,
+) -> Result<BTreeMap<BucketId, Vec<IndexManifestEntry>>> {
     check_index_kinds(ctx, name, &all)?;
+    let mut buckets: BTreeMap<BucketId, Vec<IndexManifestEntry>> = BTreeMap::new();
     for index in all.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
         check_number(ctx, name, &index)?;
         let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };

@@ -63,7 +63,7 @@ pub(super) fn all_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &Entr
     let heads = HeadFilter::new(ctx, filter)?;
     let mut manifests = store.read_lists(snapshot).map_err(|e| e.in_table(&ctx.name))?;
     manifests.retain(|m| heads.wants_manifest(m));
-    ask_for_memory(ctx, &manifests, filter)?;
+    ask_for_memory(ctx, &manifests, filter.no_statistics)?;
     store.read_all(&manifests, &|head| heads.wants(head))
 }
 
@@ -85,7 +85,7 @@ impl EntryFilter {
 }
 
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
-fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], filter: &EntryFilter) -> Result<()> {
+pub(crate) fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], no_statistics: bool) -> Result<()> {
     /// An entry with its statistics, and the split it becomes.
     const ENTRY_BYTES: u64 = 2560;
     /// The same without statistics.
@@ -98,7 +98,7 @@ fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], filter: &E
         said.min(number(m.file_size) / LEAST_BYTES)
     });
     let entries = entries.fold(0, u64::saturating_add);
-    let each = if filter.no_statistics { BARE_BYTES } else { ENTRY_BYTES };
+    let each = if no_statistics { BARE_BYTES } else { ENTRY_BYTES };
     let bytes = usize::try_from(entries.saturating_mul(each)).unwrap_or(usize::MAX);
     limits::ask(bytes, format_args!("the plan of {entries} files")).map_err(|e| {
         e.with("table", &ctx.name).hint("read fewer partitions or buckets at once, or compact the table's small files")

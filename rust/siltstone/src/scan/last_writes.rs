@@ -23,14 +23,20 @@ pub fn live_entries_with_last_writes(
     filter: &EntryFilter,
 ) -> Result<(Vec<ManifestEntry>, LastWrites)> {
     let all = all_entries(ctx, snapshot, filter)?;
-    let mut writes = LastWrites::default();
-    for entry in &all {
-        writes.add(entry);
-    }
+    let writes = LastWrites::of(&all);
     Ok((live_among(all, filter)?, writes))
 }
 
 impl LastWrites {
+    /// As far as these entries say, those of deleted files included.
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a ManifestEntry>) -> Self {
+        let mut writes = Self::default();
+        for entry in entries {
+            writes.add(entry);
+        }
+        writes
+    }
+
     fn add(&mut self, entry: &ManifestEntry) {
         let Some(created) = entry.file.creation_time else { return };
         if !self.0.contains_key(&entry.partition) {

@@ -37,9 +37,9 @@ mod version;
 
 pub(crate) use brought::brought_by;
 pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
-pub(crate) use deletions::{has_hash_index, has_key_places, hashes_of_manifest};
-pub(crate) use entries::listed_entries;
+pub(crate) use deletions::{has_hash_index, has_key_places, hashes_of_manifest, vectors_among};
 pub use entries::{EntryFilter, live_entries};
+pub(crate) use entries::{ask_for_memory, listed_entries};
 pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};
 pub(crate) use looked_for::changed_file;

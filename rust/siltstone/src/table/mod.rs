@@ -13,6 +13,7 @@ mod fallback;
 mod features;
 mod fsck;
 mod handed_out;
+mod health;
 mod maintenance;
 mod merge;
 mod modify;
@@ -37,6 +38,10 @@ pub use changes::{ChangeStream, ChangesArgs, Progress, StreamPosition};
 pub use compaction::{CompactArgs, CompactionSums, PlannedTask, run_compaction_task};
 pub use features::{Feature, Support};
 pub use fsck::check;
+pub use health::{
+    BucketFigures, Health, HealthArgs, Kept, KeptVersion, LargePartition, LevelFigures, PartitionClass, PlanFigures,
+    SizeClass, TotalFigures,
+};
 pub use maintenance::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
 pub use merge::MergeReport;
 pub use modify::ModifyArgs;

@@ -20,6 +20,7 @@ mod fixtures;
 mod folder;
 mod fsck;
 mod global_index;
+mod health;
 mod interleavings;
 mod layers;
 mod metadata;

@@ -14,7 +14,7 @@ mod hash_order;
 mod indexes;
 mod manifests;
 mod options;
-mod partitions;
+pub(super) mod partitions;
 mod rows;
 mod schemas;
 mod snapshots;
@@ -22,7 +22,7 @@ mod statistics;
 mod tags;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ impl Table {
     }
 
     /// What lies between two versions is no version.
-    fn check_one_version(&self) -> Result<()> {
+    pub(in crate::table) fn check_one_version(&self) -> Result<()> {
         if self.context().options.named_changes()?.is_none() {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Table {
     }
 
     /// The version that the table's options name, and the table under its schema.
-    pub(super) fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
+    pub(in crate::table) fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
         self.check_one_version()?;
         time_travel(self.context(), &VersionSelector::Latest)
     }

@@ -9,9 +9,10 @@ use super::{
 };
 use crate::{
     Result,
+    manifest::ManifestEntry,
     row::Datum,
     scan::{
-        EntryFilter, Resolved, VersionSelector, live_entries_with_last_writes,
+        EntryFilter, LastWrites, Resolved, VersionSelector, live_entries_with_last_writes,
         overtaken::{again_when_overtaken, expired_meanwhile},
     },
     types::DataField,
@@ -54,15 +55,21 @@ pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
 }
 
 /// Sums by partition, with those partitions that reads take from another branch.
-fn of_both_branches(table: &Table) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+fn of_both_branches(table: &Table) -> Result<Sums> {
     table.check_one_version()?;
-    let Some(other) = table.other_branch()? else { return sums(table, false) };
-    let Some([first, second]) = other.sides(table, &VersionSelector::Latest, Resolved::state)? else {
-        return sums(table, false);
-    };
+    match with_other_branch(table, &VersionSelector::Latest)? {
+        Some(all) => Ok(all),
+        None => sums(table, false),
+    }
+}
+
+/// The same of a version; `None`: there is no other branch that reads take partitions from.
+pub(in crate::table) fn with_other_branch(table: &Table, version: &VersionSelector) -> Result<Option<Sums>> {
+    let Some(other) = table.other_branch()? else { return Ok(None) };
+    let Some([first, second]) = other.sides(table, version, Resolved::state)? else { return Ok(None) };
     let mut all = sums_at(&second.at, false)?;
     all.extend(sums_at(&first.at, false)?);
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// A partition that has files.
@@ -100,7 +107,7 @@ impl Table {
 }
 
 /// A partition as `dt=a/h=1`.
-pub(super) fn name(table: &Table, partition: &[u8]) -> Result<String> {
+pub(in crate::table) fn name(table: &Table, partition: &[u8]) -> Result<String> {
     let ctx = table.context();
     let default = &ctx.options.partition_default_name;
     let types = types(table);
@@ -113,17 +120,21 @@ pub(super) fn name(table: &Table, partition: &[u8]) -> Result<String> {
 }
 
 /// Types of the partition columns.
-pub(super) fn types(table: &Table) -> Vec<crate::types::DataType> {
+pub(in crate::table) fn types(table: &Table) -> Vec<crate::types::DataType> {
     table.context().schema.partition_fields().iter().map(|f| f.data_type.clone()).collect()
 }
 
+/// By partition, and by bucket where that is asked for (else the bucket is 0).
+pub(in crate::table) type Sums = BTreeMap<(Vec<u8>, i32), Sum>;
+
 /// Live files of a partition or bucket together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
-    rows: i64,
-    bytes: i64,
-    files: i64,
-    newest: Option<i64>,
+pub(in crate::table) struct Sum {
+    pub(in crate::table) rows: i64,
+    pub(in crate::table) bytes: i64,
+    pub(in crate::table) files: i64,
+    /// Local time of the last write.
+    pub(in crate::table) newest: Option<i64>,
 }
 
 impl Sum {
@@ -158,25 +169,38 @@ pub(super) fn total(table: &Table) -> Result<Sum> {
 }
 
 /// Sums by partition, and by bucket when `by_bucket` says so (else the bucket is 0).
-pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<Sums> {
     table.check_one_version()?;
     let ctx = table.context();
     again_when_overtaken(ctx, || sums_at(&Resolved::state(ctx, &VersionSelector::Latest)?, by_bucket))
 }
 
-fn sums_at(at: &Resolved, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
+fn sums_at(at: &Resolved, by_bucket: bool) -> Result<Sums> {
+    let mut found = Sums::new();
     let (ctx, Some(snapshot)) = (&at.ctx, &at.snapshot) else { return Ok(found) };
     let live = live_entries_with_last_writes(ctx, snapshot, &EntryFilter::without_statistics());
     let (entries, writes) = live.map_err(|e| expired_meanwhile(ctx, snapshot, e))?;
-    for entry in entries {
-        let (rows, bytes) = (entry.file.row_count, entry.file.file_size);
-        let (bucket, newest) = if by_bucket {
-            (entry.bucket, writes.of_bucket(&entry.partition, entry.bucket))
-        } else {
-            (0, writes.of_partition(&entry.partition))
-        };
-        found.entry((entry.partition, bucket)).or_default().add(&Sum { rows, bytes, files: 1, newest });
+    for entry in &entries {
+        add(&mut found, entry, &writes, by_bucket);
     }
     Ok(found)
+}
+
+/// Sums of live files by partition.
+pub(in crate::table) fn by_partition(live: &[ManifestEntry], writes: &LastWrites) -> Sums {
+    let mut found = BTreeMap::new();
+    for entry in live {
+        add(&mut found, entry, writes, false);
+    }
+    found
+}
+
+fn add(found: &mut Sums, entry: &ManifestEntry, writes: &LastWrites, by_bucket: bool) {
+    let bucket = if by_bucket { entry.bucket } else { 0 };
+    let sum = found.entry((entry.partition.clone(), bucket)).or_insert_with(|| {
+        let newest =
+            if by_bucket { writes.of_bucket(&entry.partition, bucket) } else { writes.of_partition(&entry.partition) };
+        Sum { newest, ..Sum::default() }
+    });
+    sum.add(&Sum { rows: entry.file.row_count, bytes: entry.file.file_size, files: 1, newest: None });
 }

@@ -22,7 +22,7 @@ pub(super) fn joined(values: &[Datum], types: &[DataType]) -> String {
 }
 
 /// A partition as `{d1, 2}`.
-pub(super) fn partition(bytes: &[u8], types: &[DataType]) -> Result<String> {
+pub(in crate::table) fn partition(bytes: &[u8], types: &[DataType]) -> Result<String> {
     Ok(format!("{{{}}}", joined(&values(bytes, types)?, types)))
 }
 
