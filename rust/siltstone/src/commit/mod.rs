@@ -44,6 +44,7 @@ mod squash;
 mod standing;
 mod statistics;
 mod taken_back;
+mod theirs;
 mod tied;
 mod undisturbed;
 mod user;
@@ -371,10 +372,16 @@ impl TableCommit {
         };
         let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
-        let newest = history
+        let found = history
             .newest(&self.snapshots, &self.user, &removals, latest.as_ref())
-            .map_err(|e| e.in_table(&self.ctx.name))?
-            .map(|newest| newest.commit_identifier);
+            .map_err(|e| e.in_table(&self.ctx.name))?;
+        if let Some(found) = found.filter(|found| found.commit_identifier >= identifier)
+            && !self.theirs_stays(found, &removals)?
+        {
+            drop(history);
+            return self.look_up(committable);
+        }
+        let newest = found.map(|newest| newest.commit_identifier);
         let newest = if history.has_gap() {
             // what the user has committed since may have expired
             newest.max(newest_expired(&self.snapshots, &self.user, &removals, latest.as_ref())?)

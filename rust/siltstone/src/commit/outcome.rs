@@ -51,6 +51,9 @@ impl TableCommit {
                 Search::Found(found) => {
                     self.settle_found(&found)?;
                     let ours = lists.contains(&found.delta_manifest_list);
+                    if !ours && !self.theirs_stays(&found, removals)? {
+                        return Ok(Some(CommitStep::Lost));
+                    }
                     return Ok(Some(if ours { CommitStep::Done(found) } else { CommitStep::Theirs }));
                 }
                 Search::Untold(found) => return Ok(Some(CommitStep::Untold(unknown(&found)))),

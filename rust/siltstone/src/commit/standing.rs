@@ -32,10 +32,10 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Where it stands after it was published. Where the version that it was built on is about to be taken back, the end of that is
+    /// Where it stands after it was published. Where a version that it was built on is about to be taken back, the end of that is
     /// waited for: the lock of upkeep is not held.
     pub(super) fn standing(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
-        let (recorded, base_goes) = snapshots.removals().standing_on(self.base.as_ref(), &self.snapshot, self.known)?;
+        let (recorded, base_goes) = snapshots.removals().standing_for_now(&self.snapshot, self.known)?;
         if !base_goes {
             return self.standing_by(recorded, ctx, snapshots);
         }

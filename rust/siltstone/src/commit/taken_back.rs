@@ -9,7 +9,8 @@
 //! others                                         publish 4 on 3, and read the records
 //! ```
 //!
-//! One of the two sees the other: 3 stays, or whoever has published 4 waits for the end of this ([`Attempt::standing`]).
+//! One of the two sees the other: 3 stays, or whoever has published 4 waits for the end of this ([`Attempt::standing`]). Another
+//! process with the same identifier, which finds 3, publishes nothing: it says by a record that 3 stays ([`super::theirs`]).
 
 use super::{
     place::{Kept, check_lost},
@@ -83,6 +84,9 @@ fn relied_on(
     attempt: &Attempt,
 ) -> Result<Option<String>> {
     let own = &attempt.snapshot;
+    if snapshots.removals().is_kept(&RemovedSnapshot::from(own), attempt.known)? {
+        return Ok(Some("another process was told that it is committed".to_owned()));
+    }
     if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
         return Ok(Some("others have built on it".to_owned()));
     }

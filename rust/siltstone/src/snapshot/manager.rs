@@ -243,7 +243,7 @@ impl SnapshotManager {
             }
         }
         if hint.is_none() && removals.say_nothing() {
-            self.never_had_any()
+            self.never_had_any(removals)
         } else {
             Err(self.all_gone_by(hint, removals))
         }
@@ -262,9 +262,10 @@ impl SnapshotManager {
         error.hint("a rollback took all snapshots back, and its target is gone: expire snapshots, which brings the latest of them back")
     }
 
-    /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot.
-    fn never_had_any(&self) -> Result<Option<Snapshot>> {
-        if self.tags().names()?.is_empty() {
+    /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot. Those of a first one that was taken
+    /// back go with the next upkeep.
+    fn never_had_any(&self, removals: &Removals) -> Result<Option<Snapshot>> {
+        if self.tag_of_kept(removals)?.is_none() {
             return Ok(None);
         }
         // the first commit and its tag may have come since the listing: whoever asked looks again
@@ -290,17 +291,27 @@ impl SnapshotManager {
             .hint("roll back to a tag, or restore the snapshot directory: a new commit would begin the table anew")
     }
 
+    /// A tag of what was not taken back, if there is one.
+    pub(crate) fn tag_of_kept(&self, removals: &Removals) -> Result<Option<String>> {
+        let tags = self.tags();
+        let gone = |name: &String| tags.get(name).is_ok_and(|tagged| removals.is_rolled_back(&tagged));
+        Ok(tags.names()?.into_iter().find(|name| removals.rollbacks.is_empty() || !gone(name)))
+    }
+
     pub(crate) fn tags(&self) -> TagManager {
         TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"))
     }
 
     /// Whether the snapshot, as it was read from its file, is part of the line now.
     pub fn is_version(&self, snapshot: &Snapshot) -> Result<bool> {
-        let removals = self.removals.read()?;
+        self.is_version_by(&self.removals.read()?, snapshot)
+    }
+
+    fn is_version_by(&self, removals: &Removals, snapshot: &Snapshot) -> Result<bool> {
         Ok(removals.admits(snapshot)
             || (!removals.is_rolled_back(snapshot)
                 && !removals.is_placing(snapshot)
-                && self.line(&removals)?.contains(&snapshot.id)))
+                && self.line(removals)?.contains(&snapshot.id)))
     }
 
     /// Whether the line has this version now, a copy of which is given.
@@ -313,7 +324,11 @@ impl SnapshotManager {
 
     /// The same, and nobody is about to take it back.
     pub fn keeps_version(&self, copy: &Snapshot) -> Result<bool> {
-        Ok(self.has_version(copy)? && self.removals.read()?.pending.taking_back.is_none_or(|going| !going.is(copy)))
+        let Some(found) = self.try_read(copy.id)?.filter(|found| RemovedSnapshot::from(copy).is(found)) else {
+            return Ok(false);
+        };
+        let removals = self.removals.read()?;
+        Ok(!removals.pending.takes_back(found.id) && self.is_version_by(&removals, &found)?)
     }
 
     /// Listed ids from the fence on; where there are none although there are snapshots, the fence is void.

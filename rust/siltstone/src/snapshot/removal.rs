@@ -299,6 +299,13 @@ impl Removals {
         record
     }
 
+    /// The record that a version is not taken back any more ([`Pending::keeping`]).
+    pub(super) fn keeping(&self, snapshot: &Snapshot, now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
+        record.pending.keeping = Some(snapshot.into());
+        record
+    }
+
     /// The record of a fast-forward to a branch, which has the version `target`, too.
     pub(super) fn forward(&self, to: &str, target: i64, going: &[Snapshot], now: i64) -> Removal {
         let mut record = self.next(RemovalKind::Rollback, target, going, &[], now);

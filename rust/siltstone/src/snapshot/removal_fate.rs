@@ -49,19 +49,14 @@ enum Walk<T> {
 impl RemovalLog {
     /// Where a snapshot stands that was published by a writer who knew `known` records.
     pub fn standing(&self, snapshot: &Snapshot, known: u64) -> Result<Standing> {
-        Ok(self.standing_on(None, snapshot, known)?.0)
+        Ok(self.standing_for_now(snapshot, known)?.0)
     }
 
-    /// The same of one that was built on `base`, and whether somebody is about to take that back, and has not ended yet or has died.
-    pub fn standing_on(
-        &self,
-        base: Option<&RemovedSnapshot>,
-        snapshot: &Snapshot,
-        known: u64,
-    ) -> Result<(Standing, bool)> {
+    /// The same, and whether somebody is about to take back a version before it, and has not ended yet or has died.
+    pub fn standing_for_now(&self, snapshot: &Snapshot, known: u64) -> Result<(Standing, bool)> {
         let mut base_goes = false;
         let met = self.after(known, |number, record| {
-            base_goes = base.is_some() && record.pending.taking_back.as_ref() == base;
+            base_goes = record.pending.takes_back(snapshot.id - 1);
             // where it was in the line, it does not matter whether it is still there
             record.concerns(number, snapshot.id).then(|| match (record.lists(snapshot), record.kind) {
                 (false, _) => Standing::TooLate,
@@ -84,6 +79,12 @@ impl RemovalLog {
             Walk::End => Fate::NotRemoved,
             Walk::Gone => Fate::Unknown,
         })
+    }
+
+    /// Whether a record after `known` ones says that this very snapshot is not taken back any more, or nobody can tell.
+    pub fn is_kept(&self, snapshot: &RemovedSnapshot, known: u64) -> Result<bool> {
+        let met = self.after(known, |_, record| (record.pending.keeping.as_ref() == Some(snapshot)).then_some(()))?;
+        Ok(!matches!(met, Walk::End))
     }
 
     /// All that was removed after `known` records; `None`: some of the records are not kept any more.

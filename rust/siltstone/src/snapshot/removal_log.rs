@@ -131,6 +131,13 @@ impl RemovalLog {
         self.publish(lock, before.count + 1, record)
     }
 
+    /// Publishes the record that a version is not taken back any more ([`super::Pending::keeping`]).
+    pub fn append_keeping(&self, lock: &UpkeepLock, snapshot: &Snapshot) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.keeping(snapshot, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
     /// Publishes the record of a fast-forward to the branch `to`: up to `bound` both have the same versions.
     pub fn append_forward(&self, lock: &UpkeepLock, to: &str, bound: i64, going: &[Snapshot]) -> Result<Removals> {
         let before = self.read()?;

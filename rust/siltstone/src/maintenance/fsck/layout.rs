@@ -90,8 +90,7 @@ impl Check<'_> {
         snapshots: &SnapshotManager,
         removals: &Removals,
     ) -> Result<()> {
-        let tags = ctx.tags().names()?;
-        let (sign, repair) = if let Some(tag) = tags.first() {
+        let (sign, repair) = if let Some(tag) = snapshots.tag_of_kept(removals)? {
             let repair = format!("restore it: the file of tag '{tag}' is a copy of the snapshot that it names");
             (format!("tag '{tag}' is of one"), repair)
         } else if let Some(id) = snapshots.hint(LATEST)? {
