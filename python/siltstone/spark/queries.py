@@ -34,6 +34,18 @@ if TYPE_CHECKING:
     from siltstone import Table
 
 
+#: What to do instead of statements that are about tables of Spark's own.
+_INSTEAD = {
+    "Cache": "siltstone.spark.table(spark, 'db.t').cache() keeps the rows of a frame",
+    "Uncache": "frame.unpersist() lets the rows of a frame go",
+    "Refresh": "leave it out: each statement reads the version that is the latest when it is given",
+}
+#: The database of the tables about the whole catalog.
+_SYSTEM = "sys"
+#: What Spark says of columns that it does not know, with the names of others.
+_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN", "UNRESOLVED_USING_COLUMN")
+
+
 def run(
     spark: SparkSession,
     query: str,
@@ -51,12 +63,33 @@ def run(
         versions: The latest snapshots of tables, looked up once for all queries that share them.
         follows: The frame reads what is the latest version when it is used.
     """
+    from pyspark.errors import AnalysisException
+
     query = with_max_partitions(query, lambda name: table_of(spark, plain_name(name)))
+    known = {} if versions is None else versions
+    try:
+        return _answer(spark, query, prefix, known, follows=follows)
+    except AnalysisException as e:
+        if not str(e.getCondition()).startswith(_UNKNOWN_COLUMN):
+            raise
+    # again with all columns of the tables, so that Spark names those that may be meant
+    return _answer(spark, query, prefix, known, follows=follows, all_columns=True)
+
+
+def _answer(
+    spark: SparkSession,
+    query: str,
+    prefix: str,
+    versions: dict[str, int | None],
+    *,
+    follows: bool,
+    all_columns: bool = False,
+) -> DataFrame:
     words = understood(spark, query)
     tree = parse(words.readable)
     if tree is None:
         return _not_understood(spark, prefix + query)
-    rewritten, frames = _rewrite(spark, tree, words, {} if versions is None else versions, follows=follows)
+    rewritten, frames = _rewrite(spark, tree, words, versions, follows=follows, all_columns=all_columns)
     if not frames:
         return spark.sql(prefix + query)
     # Spark forgets the names of the frames once it has understood the statement
@@ -107,7 +140,13 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 
 
 def _rewrite(
-    spark: SparkSession, tree: Any, given: Statement, versions: dict[str, int | None], *, follows: bool
+    spark: SparkSession,
+    tree: Any,
+    given: Statement,
+    versions: dict[str, int | None],
+    *,
+    follows: bool,
+    all_columns: bool,
 ) -> tuple[str, dict[str, Any]]:
     """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
@@ -118,7 +157,7 @@ def _rewrite(
     if not isinstance(tree, exp.Query):
         raise UnsupportedFeature(
             f"{type(tree).__name__.upper()} on the Paimon table {found[0][1]} in SQL is not supported",
-            hint="use siltstone.spark.write(...), or the methods of the table",
+            hint=_INSTEAD.get(type(tree).__name__, "use siltstone.spark.write(...), or the methods of the table"),
         )
     places = Places(given.text, given.readable)
     references = [
@@ -133,7 +172,7 @@ def _rewrite(
     frames: dict[str, DataFrame] = {}
     edits: list[Edit] = qualifiers(tree, [node for node, _ in found], current_database(spark))
     for r in references:
-        columns = needed(spark, given.text, r.node, r.schema)
+        columns = r.schema.names if all_columns else needed(spark, given.text, r.node, r.schema)
         if not isinstance(r.table, SystemTable) and (named := named_for(r.node, r.table)):
             r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
@@ -216,6 +255,8 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     name = f"{parts[1]}.{parts[2]}"
     try:
         table_of(spark, name.partition("$")[0])
-    except (DatabaseNotFound, TableNotFound, InvalidArgument):  # the last: not even a name
+    except (DatabaseNotFound, TableNotFound, InvalidArgument) as e:  # the last: not even a name
+        if parts[1].lower() == _SYSTEM and isinstance(e, TableNotFound) and not spark.catalog.databaseExists(_SYSTEM):
+            raise  # the error has the names of those that there are
         return None
     return name

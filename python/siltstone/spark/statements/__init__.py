@@ -17,6 +17,7 @@ from siltstone.spark.statements.show import (
     show_create_table,
     show_databases,
     show_partitions,
+    show_procedures,
     show_properties,
     show_tables,
     show_tags,
@@ -26,6 +27,7 @@ from siltstone.spark.statements.tables import (
     comment_on_table,
     create_table,
     drop_table,
+    refresh_table,
     truncate_table,
 )
 from siltstone.spark.statements.target import Target
@@ -62,6 +64,7 @@ STATEMENTS: tuple[tuple[str, Statement], ...] = (
     ("TRUNCATE TABLE", truncate_table),
     ("ANALYZE TABLE", analyze_table),
     ("COMMENT ON TABLE", comment_on_table),
+    ("REFRESH TABLE", refresh_table),
     ("SHOW DATABASES", show_databases),
     ("SHOW SCHEMAS", show_databases),
     ("SHOW NAMESPACES", show_databases),
@@ -72,6 +75,7 @@ STATEMENTS: tuple[tuple[str, Statement], ...] = (
     ("SHOW CREATE TABLE", show_create_table),
     ("SHOW TAGS", show_tags),
     ("SHOW BRANCHES", show_branches),
+    ("SHOW PROCEDURES", show_procedures),
     ("DESCRIBE", describe),
     ("DESC", describe),
     ("INSERT", insert),

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import quoted, spark_text
+from siltstone.procedures import PROCEDURES
+from siltstone.procedures.naming import CATALOGS, quoted, spark_text
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
 from siltstone.spark.statements.partitions import partition_values
@@ -50,6 +51,17 @@ def show_tables(target: Target, text: str) -> DataFrame:
     rows = [(name, table, False) for table in _like(target.catalog.tables(name), pattern)]
     rows += [("", view, True) for view in _like(views, pattern)]
     return target.rows(rows, "namespace STRING, tableName STRING, isTemporary BOOLEAN")
+
+
+def show_procedures(target: Target, text: str) -> DataFrame:
+    """What ``CALL sys.…`` runs."""
+    words = Words(text, "SHOW PROCEDURES [IN sys]")
+    words.expect("SHOW", "PROCEDURES")
+    if (words.take("IN") or words.take("FROM")) and words.name()[-1].lower() not in ("sys", *CATALOGS):
+        return target.spark.sql(text)
+    words.end()
+    rows = [(CATALOGS[0], ["sys"], "sys", name) for name in sorted(PROCEDURES)]
+    return target.rows(rows, "catalog STRING, namespace ARRAY<STRING>, schema STRING, procedure STRING")
 
 
 def show_columns(target: Target, text: str) -> DataFrame:
