@@ -17,6 +17,7 @@ from siltstone.procedures.naming import CATALOGS, plain_name
 from siltstone.spark.columns import needed
 from siltstone.spark.conditions import Meaning
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
+from siltstone.spark.following import following
 from siltstone.spark.max_partition import with_max_partitions
 from siltstone.spark.metadata_columns import named_for
 from siltstone.spark.places import Edit, Places, qualifiers
@@ -177,7 +178,8 @@ def _rewrite(
             r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        frames[place] = relation(ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query), r.schema)
+        request = ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query)
+        frames[place] = (following if follows and not r.named else relation)(request, r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
 
@@ -190,7 +192,7 @@ class _Reference:
         self.node, self._name = node, name
         self._options = query.pop("options", None)
         none = {"version": None, "tag": None, "as_of": None, "between": None, "mode": None}
-        self._named = bool(self._options) or any(value is not None for value in query.values())
+        self.named = bool(self._options) or any(value is not None for value in query.values())
         self.query = none | query
         with self._said():
             self.table: Table = table_of(spark, name, self._options)
@@ -198,9 +200,9 @@ class _Reference:
     def pin(self, versions: dict[str, int | None] | None) -> None:
         """Fix the version, where none is named, and look the columns up; ``versions`` has those that are known."""
         with self._said():
-            if versions is not None and not self._named and self._name not in versions:
+            if versions is not None and not self.named and self._name not in versions:
                 versions[self._name] = latest(self.table, self.query)
-            self.query["pinned"] = None if self._named or versions is None else versions[self._name]
+            self.query["pinned"] = None if self.named or versions is None else versions[self._name]
             self.schema: pa.Schema = columns_of(self.table, self.query)
 
     @contextlib.contextmanager

@@ -14,6 +14,7 @@ from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.type_text import declared_type
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 
@@ -124,7 +125,7 @@ def show_create_table(target: Target, text: str) -> DataFrame:
     columns = []
     for column in spark_schema(table.schema):
         comment, default = (fields[column.name].get(key) for key in ("description", "defaultValue"))
-        parts = [quoted(column.name), column.dataType.simpleString().upper()]
+        parts = [quoted(column.name), declared_type(column.dataType, fields[column.name]["type"])]
         parts += [] if column.nullable else ["NOT NULL"]
         parts += (
             [] if default is None else [f"DEFAULT {default if _NUMBER.fullmatch(default) else spark_text(default)}"]
