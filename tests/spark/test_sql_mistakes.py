@@ -50,6 +50,7 @@ def test_a_column_that_is_not_there_is_answered_with_those_that_are(spark, order
         ("OPTIMIZE shop.orders", e.UnsupportedFeature, "CALL sys.compact"),
         ("VACUUM shop.orders", e.UnsupportedFeature, "CALL sys.expire_snapshots"),
         ("DESCRIBE HISTORY shop.orders", e.UnsupportedFeature, r"\$snapshots"),
+        ("SHOW TABLE EXTENDED IN shop LIKE 'ord*'", e.UnsupportedFeature, "DESCRIBE EXTENDED"),
         ("CACHE TABLE shop.orders", e.UnsupportedFeature, r"table\(spark, 'db.t'\)\.cache\(\)"),
         ("CREATE TABLE shop.v (a INT, v VARIANT)", e.UnsupportedType, r"create_table\("),
         ("CREATE TABLE t (a INT)", e.UnsupportedFeature, "USE names another one"),
@@ -103,11 +104,29 @@ def test_a_write_names_the_argument_and_the_type_of_spark(spark, orders):
     with pytest.raises(e.SchemaMismatch, match="'stars'") as raised:
         ss.write(more, "shop.orders")
     assert "merge_schema=True" in raised.value.hint and raised.value.context["got"] == "int"
-    with pytest.raises(e.SchemaMismatch, match="and string in the input"):
+    with pytest.raises(e.SchemaMismatch, match=r"and string in the input[^$]*hint: cast it"):
         ss.write(spark.createDataFrame([(1, "pen", "x")], "id long, item string, price string"), "shop.orders")
     with pytest.raises(e.TableNotFound) as missing:
         ss.write(more, "shop.nope")
     assert "AS SELECT" in missing.value.hint
+
+
+def test_a_table_that_is_nowhere_is_said_with_the_warehouse(spark, orders, tmp_path):
+    """A typing error in the warehouse was only seen as a table that Spark does not know."""
+    ss.enable(spark, warehouse=str(tmp_path / "lak"))
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND") as raised:
+        ss.sql(spark, "SELECT * FROM shop.orders")
+    assert "lak' does not exist" in raised.value.__notes__[0]
+    ss.enable(spark, warehouse=str(tmp_path / "lake"))
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND") as raised:
+        ss.sql(spark, "SELECT * FROM shop.odd")
+    assert raised.value.__notes__ == [f"nor is it in the warehouse {tmp_path / 'lake'}, whose databases are: shop"]
+
+
+def test_a_column_of_spark_is_no_filter(spark, orders):
+    with pytest.raises(e.InvalidArgument, match="Column of Spark") as raised:
+        ss.read(spark, "shop.orders", filter=ss.table(spark, "shop.orders").id > 1)
+    assert ".where" in raised.value.hint
 
 
 def test_options_of_other_formats_are_answered_with_those_of_this_one(spark, orders):

@@ -1,5 +1,6 @@
 """What a session says of tables, and what it must have; no session is needed to decide that."""
 
+import importlib
 import sys
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ from siltstone import errors as e
 
 pytest.importorskip("pyspark")
 
+import siltstone.spark  # noqa: E402
 from siltstone.spark.checks import check_packages, check_version  # noqa: E402
 from siltstone.spark.parallelism import write_tasks  # noqa: E402
 from siltstone.spark.settings import options_of  # noqa: E402
@@ -56,6 +58,12 @@ def test_a_pyspark_without_pandas_is_refused_with_the_command_to_type(monkeypatc
     with pytest.raises(e.InvalidArgument, match=r"(?i)pandas >= \d") as raised:
         check_packages()
     assert raised.value.hint == "pip install 'siltstone[spark]'"
+
+
+def test_without_pyspark_the_import_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'siltstone\[spark-local\]'"):
+        importlib.reload(siltstone.spark)
 
 
 @pytest.mark.parametrize(

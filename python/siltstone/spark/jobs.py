@@ -126,6 +126,7 @@ def _in_words_of_spark(error: SchemaMismatch, fields: list[StructField], t: Tabl
         got = types.get(context.get("column", ""), context["got"])
         message = message.replace(f"{context['got']} in the input", f"{got} in the input")
         context["got"] = got
+        hint = hint or "cast it: frame.withColumn(name, frame[name].cast(type))"
     return SchemaMismatch(message, hint=hint, context=context)
 
 

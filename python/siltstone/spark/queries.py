@@ -24,7 +24,7 @@ from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
-from siltstone.spark.session import current_database, is_of_spark, table_of
+from siltstone.spark.session import connected, current_database, is_of_spark, table_of, warehouse_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
 
@@ -72,9 +72,21 @@ def run(
         return _answer(spark, query, prefix, known, follows=follows)
     except AnalysisException as e:
         if not str(e.getCondition()).startswith(_UNKNOWN_COLUMN):
+            _add_where_looked(spark, e)
             raise
     # again with all columns of the tables, so that Spark names those that may be meant
     return _answer(spark, query, prefix, known, follows=follows, all_columns=True)
+
+
+def _add_where_looked(spark: SparkSession, error: Exception) -> None:
+    """Say with Spark's error about a table in which warehouse there is none, either."""
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":  # type: ignore[attr-defined]
+        try:
+            known = ", ".join(connected(spark).databases()) or "none"
+        except SiltstoneError as problem:
+            error.add_note(problem.message)
+            return
+        error.add_note(f"nor is it in the warehouse {warehouse_of(spark)}, whose databases are: {known}")
 
 
 def _answer(

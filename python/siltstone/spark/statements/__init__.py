@@ -19,6 +19,7 @@ from siltstone.spark.statements.show import (
     show_partitions,
     show_procedures,
     show_properties,
+    show_table_extended,
     show_tables,
     show_tags,
 )
@@ -69,6 +70,7 @@ STATEMENTS: tuple[tuple[str, Statement], ...] = (
     ("SHOW SCHEMAS", show_databases),
     ("SHOW NAMESPACES", show_databases),
     ("SHOW TABLES", show_tables),
+    ("SHOW TABLE", show_table_extended),
     ("SHOW COLUMNS", show_columns),
     ("SHOW PARTITIONS", show_partitions),
     ("SHOW TBLPROPERTIES", show_properties),

@@ -13,7 +13,7 @@ from siltstone.procedures.naming import CATALOGS, quoted, spark_text
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
 from siltstone.spark.statements.partitions import partition_values
-from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.type_text import declared_type
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
@@ -52,6 +52,16 @@ def show_tables(target: Target, text: str) -> DataFrame:
     rows = [(name, table, False) for table in _like(target.catalog.tables(name), pattern)]
     rows += [("", view, True) for view in _like(views, pattern)]
     return target.rows(rows, "namespace STRING, tableName STRING, isTemporary BOOLEAN")
+
+
+def show_table_extended(target: Target, text: str) -> DataFrame:
+    """What Spark has of its own tables alone."""
+    words = Words(text, "SHOW TABLE EXTENDED [IN db] LIKE 'pattern'")
+    words.expect("SHOW", "TABLE", "EXTENDED")
+    given = words.name() if words.take("IN") or words.take("FROM") else [current_database(target.spark)]
+    if target.is_database(given[-1]):
+        raise refused("SHOW TABLE EXTENDED", "SHOW TABLES, then DESCRIBE EXTENDED db.t of each")
+    return target.spark.sql(text)
 
 
 def show_procedures(target: Target, text: str) -> DataFrame:
