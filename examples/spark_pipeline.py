@@ -2,7 +2,7 @@
 
     python spark_pipeline.py [DIRECTORY]
 
-It needs Java 17, and PySpark: pip install 'siltstone[spark-local]'
+It needs Java 17 or 21, and PySpark: pip install 'siltstone[spark-local]'
 """
 
 import os
@@ -22,7 +22,7 @@ def main(lake: str) -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", "2")  # not 200, for so few rows
         .config("spark.sql.warehouse.dir", str(Path(lake, "spark")))
         .getOrCreate()
     )

@@ -76,6 +76,14 @@ def test_spark_blocks_of_a_page_run(page, tmp_path, monkeypatch, spark):
     run(page, blocks(page), {"spark": spark})
 
 
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_the_first_hour_in_spark_needs_no_other_block(tmp_path, monkeypatch, spark):
+    """It took its session, its table and its rows from blocks for other tastes, which a user of Spark left out."""
+    monkeypatch.chdir(tmp_path)
+    run("docs/quick-start.md", [block for block in blocks("docs/quick-start.md") if "spark" in block], {})
+
+
 PROGRAMS = sorted(str(program.relative_to(PROJECT)) for program in PROJECT.glob("examples/*.py"))
 NOTEBOOKS = sorted(str(book.relative_to(PROJECT)) for book in PROJECT.glob("examples/notebooks/*.ipynb"))
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import time
 
 import pytest
@@ -325,3 +326,16 @@ def test_procedures_without_a_meaning_are_refused_with_what_to_do(cat):
         with pytest.raises(e.UnsupportedFeature, match=f"sys.{name}") as raised:
             called(cat, f"CALL sys.{name}(table => 'db.t')")
         assert says in raised.value.hint
+
+
+def test_every_procedure_is_on_the_page_with_its_arguments():
+    """The page said that they take Java's arguments, and named none; only a misspelt name brought a list."""
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    rows = page.partition("### Procedures")[2].partition("The arguments are")[0].splitlines()
+    assert set(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rows if "|" in row))) - {"table"} == set(
+        PROCEDURES
+    )
+    for name, known in PROCEDURES.items():
+        row = next(row for row in rows if f"`{name}`" in row)
+        asked = {argument.name for argument in known.arguments} - {"table"}
+        assert asked <= set(re.findall(r"`(\w+)`", row.split("|")[2])), name

@@ -1,11 +1,17 @@
 """What a session says of tables, and what it must have; no session is needed to decide that."""
 
+import importlib
+import sys
+from types import SimpleNamespace
+
 import pytest
 from siltstone import errors as e
 
 pytest.importorskip("pyspark")
 
-from siltstone.spark.checks import check_version  # noqa: E402
+import siltstone.spark  # noqa: E402
+from siltstone.spark.checks import check_packages, check_version  # noqa: E402
+from siltstone.spark.parallelism import write_tasks  # noqa: E402
 from siltstone.spark.settings import options_of  # noqa: E402
 
 SETTINGS = {
@@ -43,3 +49,36 @@ def test_an_older_spark_is_refused_with_the_reason(version):
     with pytest.raises(e.UnsupportedFeature, match=version) as raised:
         check_version(version)
     assert "repartitionById" in raised.value.hint
+
+
+def test_a_pyspark_without_pandas_is_refused_with_the_command_to_type(monkeypatch):
+    """``pip install 'siltstone[spark-local]'`` brought none, and ``ss.enable`` ended with a traceback of PySpark's."""
+    check_packages()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(e.InvalidArgument, match=r"(?i)pandas >= \d") as raised:
+        check_packages()
+    assert raised.value.hint == "pip install 'siltstone[spark]'"
+
+
+def test_without_pyspark_the_import_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'siltstone\[spark-local\]'"):
+        importlib.reload(siltstone.spark)
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "tasks"),
+    [
+        ({"spark.master": "local[2]"}, 1, 4),
+        ({"spark.master": "local[2]"}, 16, 16),
+        ({"spark.master": "local[2]"}, 1000, 200),
+        ({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "64"}, 1, 64),
+        ({"spark.executor.instances": "10", "spark.executor.cores": "4"}, 1, 80),
+        ({"spark.executor.instances": "100", "spark.executor.cores": "4"}, 1, 200),
+        ({"spark.master": "yarn"}, 1, 200),
+    ],
+)
+def test_two_rows_need_no_200_tasks(said, least, tasks):
+    """The first write of the quick start took more than a minute: two shuffles to 200 tasks each, for two rows."""
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default=None: said.get(key, default)))
+    assert write_tasks(session, least) == tasks

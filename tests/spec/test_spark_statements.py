@@ -92,7 +92,9 @@ REFUSED = {
     "ANALYZE TABLE shop.orders COMPUTE STATISTICS": "analyze()",
     "LOAD DATA INPATH '/x' INTO TABLE t": None,
     "COMMENT ON TABLE t IS 'x'": None,
-    "OPTIMIZE t": None,
+    "OPTIMIZE t": "CALL sys.compact",
+    "VACUUM t": "CALL sys.expire_snapshots",
+    "RESTORE TABLE t TO VERSION AS OF 3": "CALL sys.rollback",
     "EXECUTE IMMEDIATE 'DROP TABLE t'": None,
     "BEGIN DROP TABLE t; END": None,
     "CALL other.proc()": "CALL sys",
@@ -111,6 +113,14 @@ def test_a_statement_that_changes_something_is_refused_with_the_call_to_use(quer
         check(query)
     assert "spark.sql(...)" in caught.value.hint
     assert call is None or call in caught.value.hint, caught.value.hint
+
+
+@pytest.mark.parametrize(("word", "meant"), [("SELEC", "SELECT"), ("INSRET", "INSERT"), ("DESCRIBES", "DESCRIBE")])
+def test_a_word_that_is_written_wrong_is_answered_with_the_right_one(word, meant):
+    """It was called a statement that Spark would do to a table of its own."""
+    with pytest.raises(e.InvalidArgument, match=f"begins with {word}") as raised:
+        check(f"{word} count(*) FROM shop.orders")
+    assert raised.value.hint == f"did you mean {meant}?"
 
 
 @pytest.mark.parametrize(

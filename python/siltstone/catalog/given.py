@@ -16,6 +16,7 @@ from siltstone._frames import unwrapped
 from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
 from siltstone._relations import is_relation, refuse_types
+from siltstone._spark_types import schema_of_spark
 from siltstone.errors import IllegalSchema, InvalidArgument, SiltstoneError, UnsupportedType
 
 _PYTHON = {
@@ -53,7 +54,8 @@ def _taken(data: Any) -> Iterator[None]:
     except SiltstoneError:
         raise
     except Exception as e:
-        message = f"the columns of this {type(data).__name__} cannot be those of a table: {e}"
+        reason = str(e) or type(e).__name__
+        message = f"the columns of this {type(data).__name__} cannot be those of a table: {reason}"
         raise IllegalSchema(message, hint="give the columns as a dict of types") from e
 
 
@@ -89,8 +91,8 @@ def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
         return pa.Schema.from_pandas(data, preserve_index=False).remove_metadata()
     if library == "polars" and hasattr(data, "collect_schema"):
         return pa.schema([pa.field(name, of_polars(name, kind)) for name, kind in data.collect_schema().items()])
-    if library in {"duckdb", "_duckdb"}:
-        return data.limit(0).to_arrow_table().schema
+    if library in {"duckdb", "_duckdb", "pyspark"}:  # Spark's stream would run the frame
+        return schema_of_spark(data) if library == "pyspark" else data.limit(0).to_arrow_table().schema
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data.schema
     schema = getattr(data, "schema", None)

@@ -16,6 +16,7 @@ REFUSED = {
     "create_function": _NO_FUNCTIONS,
     "create_global_index": _NO_GLOBAL_INDEX,
     "drop_function": _NO_FUNCTIONS,
+    "drop_partition": "use ALTER TABLE db.t DROP PARTITION (dt = '2026-11-20')",
     "drop_global_index": _NO_GLOBAL_INDEX,
     "mark_partition_done": "no markers of finished partitions are written",
     "materialize_deletion_vectors": "sys.compact rewrites files whose rows deletion vectors delete",

@@ -14,6 +14,13 @@ Example:
 
 from __future__ import annotations
 
+try:
+    import pyspark as _pyspark  # noqa: F401
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "siltstone.spark needs PySpark: pip install 'siltstone[spark-local]'", name="pyspark"
+    ) from None
+
 from siltstone.spark.compaction import compact, compact_database
 from siltstone.spark.datasource import SiltstoneSource
 from siltstone.spark.reading import read, table

@@ -6,9 +6,10 @@ EXISTS`` would say that it succeeded and drop nothing. So the list is of what is
 
 from __future__ import annotations
 
+import difflib
 import re
 
-from siltstone.errors import UnsupportedFeature
+from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.spark.blanks import bare, without_comments
 
 _BLANK = re.compile(r"[\s(]+")
@@ -77,7 +78,12 @@ _INSTEAD = (
     (("TRUNCATE",), f"{_CATALOG}.table(name).truncate(partitions)"),
     (("ANALYZE",), f"{_CATALOG}.table(name).maintenance.analyze()"),
     (("CALL",), "CALL sys.<procedure>(...)"),
+    (("OPTIMIZE",), "CALL sys.compact(table => 'db.t')"),
+    (("VACUUM",), "CALL sys.expire_snapshots(table => 'db.t'), and sys.remove_orphan_files for what crashes left"),
+    (("RESTORE",), "CALL sys.rollback(table => 'db.t', version => 'v1')"),
 )
+#: Words that statements of Spark begin with, beside those above.
+_OTHERS = ("ALTER", "BEGIN", "COMMENT", "DROP", "EXECUTE", "GRANT", "LOAD", "MSCK", "REPAIR", "REVOKE", "UNSET")
 _CHANGES = re.compile(
     r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+(?:WITH\s+SCHEMA\s+EVOLUTION\s+)?INTO|DELETE\s+FROM"
     r"|UPDATE\b[^;]*?\bSET)\b",
@@ -94,6 +100,7 @@ def check(query: str) -> None:
     Raises:
         UnsupportedFeature: The statement makes, changes or drops something; the hint names the Python call that does it
             for Paimon tables.
+        InvalidArgument: It begins with a word that is written wrong.
     """
     words = first_words(query)
     if not words or words[0] in _QUERIES:
@@ -123,8 +130,10 @@ def first_words(query: str) -> list[str]:
     return [*words, *[""] * (_FIRST - len(words))] if words else []
 
 
-def refusal(words: list[str]) -> UnsupportedFeature:
+def refusal(words: list[str]) -> UnsupportedFeature | InvalidArgument:
     """The error for a statement that begins with these words."""
+    if near := _meant(words[0]):
+        return InvalidArgument(f"no statement of SQL begins with {words[0]}", hint=f"did you mean {near}?")
     kept = [w for w in words if w not in ("IF", "EXISTS", "")] if words[0] == "CREATE" else words
     if "TABLE" not in kept:
         kept = [w for w in kept if w not in ("OR", "REPLACE")]
@@ -135,6 +144,13 @@ def refusal(words: list[str]) -> UnsupportedFeature:
         f"{shown} is not supported in siltstone.spark.sql: Spark would do it to a table of its own, or to nothing",
         hint=f"{advice}what is meant for Spark's own tables goes through spark.sql(...)",
     )
+
+
+def _meant(word: str) -> str | None:
+    """The word that was meant by one that no statement begins with."""
+    known = {*_QUERIES, *_BEFORE_QUERIES, *_OTHERS, *(first[0] for first, *_ in [*_INSTEAD, *zip(_HARMLESS)])}
+    near = [] if word in known else difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.75)
+    return near[0] if near else None
 
 
 def _kind(words: list[str]) -> list[str]:

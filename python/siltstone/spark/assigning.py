@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from siltstone._leftovers import delete_leftovers
 from siltstone.errors import CommitConflict, InvalidArgument, SiltstoneError
 from siltstone.spark.jobs import RESULT, Job, messages_in, result
+from siltstone.spark.parallelism import write_tasks
 from siltstone.spark.source_writer import opened_in_task
 from siltstone.spark.task_errors import collected
 from siltstone.spark.values import from_spark
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _ROUTE, _BUCKET, _RUN = "__siltstone_route", "__siltstone_bucket", "__siltstone_run"
 #: The bucket of a mark, which is no row.
 _MARK = -1
+_INITIAL = "dynamic-bucket.initial-buckets"
 
 
 def messages_of(df: DataFrame, job: Job, tasks: int | None) -> list[bytes]:
@@ -46,8 +48,7 @@ def messages_of(df: DataFrame, job: Job, tasks: int | None) -> list[bytes]:
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
     t = job.table
-    shuffle = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-    writers = tasks or shuffle
+    writers = tasks or write_tasks(df.sparkSession, int(t.options.get(_INITIAL) or 1))
     shared = t.shared_writes.plan(writers, overwrite=job.replaces)
     channels = t.shared_writes.assigners(shared)
     keys = t.shared_writes.columns

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone.errors import InvalidArgument, SiltstoneError, StorageError, UnsupportedFeature
 from siltstone.spark.parallelism import slots
-from siltstone.spark.session import catalog_at
+from siltstone.spark.session import CHECKED_CONF, catalog_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _LEAST = (4, 1)
-_CHECKED_CONF = "spark.siltstone.checked"
 _ASKED = "version string, host string, problem string"
 _NO_MODULE = re.compile(r"No module named '(siltstone[\w.]*)'")
 _NOT_OURS = re.compile(r"siltstone was shipped from .*")
@@ -46,6 +45,24 @@ def check_version(version: str) -> None:
         )
 
 
+def check_packages() -> None:
+    """Refuse a PySpark without what its Arrow functions need, which hand over every row that is written.
+
+    Raises:
+        InvalidArgument: pandas or pyarrow is missing, or too old for this PySpark.
+    """
+    from pyspark.errors import PySparkImportError
+    from pyspark.sql.pandas.utils import require_minimum_pandas_version, require_minimum_pyarrow_version
+
+    try:
+        require_minimum_pandas_version()
+        require_minimum_pyarrow_version()
+    except PySparkImportError as e:
+        raise InvalidArgument(
+            f"PySpark lacks what its Arrow functions need: {e.getMessage()}", hint="pip install 'siltstone[spark]'"
+        ) from e
+
+
 def check_workers(spark: SparkSession, warehouse: str | None, storage: Mapping[str, str]) -> None:
     """Ask the workers for their siltstone, and for the databases of the warehouse; once for each warehouse.
 
@@ -56,7 +73,7 @@ def check_workers(spark: SparkSession, warehouse: str | None, storage: Mapping[s
     local = str(spark.conf.get("spark.master", None) or "").startswith("local")
     place = None if local else warehouse  # workers of this machine see what the driver sees
     wanted = json.dumps([_core.__version__, place])
-    if spark.conf.get(_CHECKED_CONF, None) == wanted:
+    if spark.conf.get(CHECKED_CONF, None) == wanted:
         return
     if place is not None and not _is_there(place, storage):
         place = None
@@ -72,7 +89,7 @@ def check_workers(spark: SparkSession, warehouse: str | None, storage: Mapping[s
                 hint="a warehouse is a URI, or a directory that all machines have; workers take credentials of a "
                 "store from their own environment",
             )
-    spark.conf.set(_CHECKED_CONF, wanted)
+    spark.conf.set(CHECKED_CONF, wanted)
 
 
 def _answers(spark: SparkSession, n: int, look: functools.partial[Iterator[pa.RecordBatch]]) -> list[Any]:

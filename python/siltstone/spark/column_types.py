@@ -94,7 +94,11 @@ def json_type(given: Any, *, nullable: bool = True) -> Any:
             inside = [*numbers, *["10", "0"][len(numbers) :]]
             return f"DECIMAL({inside[0]}, {inside[1]}){suffix}"
         return (f"{root}({inside[0].name})" if inside else _SIMPLE[root]) + suffix
-    raise UnsupportedType(f"the type {given.sql('spark')} is none of a Paimon table's in Spark")
+    raise UnsupportedType(
+        f"the type {given.sql('spark')} is none of a Paimon table's in Spark",
+        hint="siltstone.connect(warehouse).create_table(name, {column: type}) makes columns of types that Spark lacks, "
+        "and of VARIANT, which Spark reads as JSON text",
+    )
 
 
 def _default(name: str, value: Any) -> str:

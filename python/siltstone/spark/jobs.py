@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from siltstone._leftovers import delete_leftovers
+from siltstone._spark_types import arrow_schema_of_spark
 from siltstone.errors import InvalidArgument, SchemaMismatch, SiltstoneError
 from siltstone.procedures.naming import quoted
 from siltstone.spark.source_writer import opened_in_task
 from siltstone.spark.task_errors import as_result, collected, from_result
-from siltstone.spark.types import arrow_of_spark, changed_to_instants
+from siltstone.spark.types import changed_to_instants
 from siltstone.spark.values import from_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
     from siltstone import Table
 
@@ -92,11 +93,12 @@ def check_frame(schema: StructType, t: Table, row_kind_column: str | None) -> No
         SchemaMismatch: Columns, or their types, do not fit.
     """
     import pyarrow as pa
+    from pyspark.sql.types import StructType
 
     if row_kind_column is not None:
         place_of(row_kind_column, schema.fieldNames())
     fields = [f for f in schema if row_kind_column is None or f.name.lower() != row_kind_column.lower()]
-    arrow = pa.schema([pa.field(f.name, arrow_of_spark(f.dataType), nullable=True) for f in fields])
+    arrow = arrow_schema_of_spark(StructType(fields))
     # a row that fits wherever its types do: the core looks at no columns of an empty batch
     needed = {f.name.lower() for f in t.schema if not f.nullable}
     values = {f.name: _zero(f.type) if f.name.lower() in needed else None for f in arrow}
@@ -106,10 +108,26 @@ def check_frame(schema: StructType, t: Table, row_kind_column: str | None) -> No
     try:
         with t.writer() as w:
             w.write(row, "+I" if row_kind_column else None)
-    except SchemaMismatch:
-        raise
+    except SchemaMismatch as e:
+        raise _in_words_of_spark(e, fields, t) from None
     except SiltstoneError:  # about the values of this row: those of the frame are looked at where they are written
         return
+
+
+def _in_words_of_spark(error: SchemaMismatch, fields: list[StructField], t: Table) -> SchemaMismatch:
+    """The error with Spark's name of the type that a column has, and with the argument that adds columns."""
+    known = {name.lower() for name in t.schema.names}
+    message, hint, context = error.message, error.hint, dict(error.context)
+    if any(field.name.lower() not in known for field in fields):
+        hint = f"{hint}; " if hint else ""
+        hint += "merge_schema=True of siltstone.spark.write adds the columns that the table lacks"
+    if "got" in context:
+        types = {field.name: field.dataType.simpleString() for field in fields}
+        got = types.get(context.get("column", ""), context["got"])
+        message = message.replace(f"{context['got']} in the input", f"{got} in the input")
+        context["got"] = got
+        hint = hint or "cast it: frame.withColumn(name, frame[name].cast(type))"
+    return SchemaMismatch(message, hint=hint, context=context)
 
 
 def _zero(kind: pa.DataType) -> Any:

@@ -1,4 +1,4 @@
-"""How many tasks read a table: splits are put together as Java's Spark connector does it."""
+"""How many tasks read and write a table: splits are put together as Java's Spark connector does it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from siltstone import Split, Table
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
+_SHUFFLE, _SHUFFLE_DEFAULT = "spark.sql.shuffle.partitions", "200"
+#: Tasks of a shuffle for each that runs at once: one that has more rows than others does not leave them idle.
+_A_SLOT = 2
 _TARGET, _COST = "source.split.target-size", "source.split.open-file-cost"
 
 
@@ -33,6 +36,28 @@ def slots(spark: SparkSession) -> int | None:
         return os.cpu_count() or 1 if found[1] == "*" else int(found[1])
     executors = number("spark.executor.instances")
     return executors * (number("spark.executor.cores") or 1) if executors else None
+
+
+def shuffle_partitions(spark: SparkSession) -> int:
+    """The session's ``spark.sql.shuffle.partitions``."""
+    return int(spark.conf.get(_SHUFFLE, _SHUFFLE_DEFAULT) or _SHUFFLE_DEFAULT)
+
+
+def write_tasks(spark: SparkSession, least: int = 1) -> int:
+    """How many tasks write, where neither the caller nor the table says it.
+
+    Spark's default of 200 is one for clusters: as few rows as two would be shuffled to 200 tasks. Where nobody has set
+    it, a few tasks for each of those that run at once are enough.
+
+    Args:
+        spark: The session.
+        least: So many, where Spark's own number is not less.
+    """
+    most = shuffle_partitions(spark)
+    at_once = slots(spark)
+    if spark.conf.get(_SHUFFLE, None) is not None or at_once is None:
+        return most
+    return min(most, max(_A_SLOT * at_once, least))
 
 
 def packed(table: Table, splits: Sequence[Split], tasks: int | None) -> list[list[Split]]:

@@ -17,14 +17,14 @@ from siltstone.procedures.naming import CATALOGS, plain_name
 from siltstone.spark.columns import needed
 from siltstone.spark.conditions import Meaning
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
+from siltstone.spark.following import following
 from siltstone.spark.max_partition import with_max_partitions
 from siltstone.spark.metadata_columns import named_for
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
-from siltstone.spark.session import current_database, is_of_spark, table_of
-from siltstone.spark.temporary_views import GLOBAL, key_of, refresh
+from siltstone.spark.session import connected, current_database, is_of_spark, table_of, warehouse_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
 
@@ -35,12 +35,25 @@ if TYPE_CHECKING:
     from siltstone import Table
 
 
+#: What to do instead of statements that are about tables of Spark's own.
+_INSTEAD = {
+    "Cache": "siltstone.spark.table(spark, 'db.t').cache() keeps the rows of a frame",
+    "Uncache": "frame.unpersist() lets the rows of a frame go",
+    "Refresh": "leave it out: each statement reads the version that is the latest when it is given",
+}
+#: The database of the tables about the whole catalog.
+_SYSTEM = "sys"
+#: What Spark says of columns that it does not know, with the names of others.
+_UNKNOWN_COLUMN = ("UNRESOLVED_COLUMN", "UNRESOLVED_USING_COLUMN")
+
+
 def run(
     spark: SparkSession,
     query: str,
     prefix: str = "",
     *,
     versions: dict[str, int | None] | None = None,
+    follows: bool = False,
 ) -> DataFrame:
     """Run a query; one that names no Paimon table reaches Spark as it came.
 
@@ -49,14 +62,47 @@ def run(
         query: The query.
         prefix: ``EXPLAIN`` with what belongs to it, or nothing.
         versions: The latest snapshots of tables, looked up once for all queries that share them.
+        follows: The frame reads what is the latest version when it is used.
     """
+    from pyspark.errors import AnalysisException
+
     query = with_max_partitions(query, lambda name: table_of(spark, plain_name(name)))
+    known = {} if versions is None else versions
+    try:
+        return _answer(spark, query, prefix, known, follows=follows)
+    except AnalysisException as e:
+        if not str(e.getCondition()).startswith(_UNKNOWN_COLUMN):
+            _add_where_looked(spark, e)
+            raise
+    # again with all columns of the tables, so that Spark names those that may be meant
+    return _answer(spark, query, prefix, known, follows=follows, all_columns=True)
+
+
+def _add_where_looked(spark: SparkSession, error: Exception) -> None:
+    """Say with Spark's error about a table in which warehouse there is none, either."""
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":  # type: ignore[attr-defined]
+        try:
+            known = ", ".join(connected(spark).databases()) or "none"
+        except SiltstoneError as problem:
+            error.add_note(problem.message)
+            return
+        error.add_note(f"nor is it in the warehouse {warehouse_of(spark)}, whose databases are: {known}")
+
+
+def _answer(
+    spark: SparkSession,
+    query: str,
+    prefix: str,
+    versions: dict[str, int | None],
+    *,
+    follows: bool,
+    all_columns: bool = False,
+) -> DataFrame:
     words = understood(spark, query)
     tree = parse(words.readable)
     if tree is None:
         return _not_understood(spark, prefix + query)
-    refresh(spark, named_in(tree), run)
-    rewritten, frames = _rewrite(spark, tree, words, {} if versions is None else versions)
+    rewritten, frames = _rewrite(spark, tree, words, versions, follows=follows, all_columns=all_columns)
     if not frames:
         return spark.sql(prefix + query)
     # Spark forgets the names of the frames once it has understood the statement
@@ -107,7 +153,13 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 
 
 def _rewrite(
-    spark: SparkSession, tree: Any, given: Statement, versions: dict[str, int | None]
+    spark: SparkSession,
+    tree: Any,
+    given: Statement,
+    versions: dict[str, int | None],
+    *,
+    follows: bool,
+    all_columns: bool,
 ) -> tuple[str, dict[str, Any]]:
     """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
@@ -118,7 +170,7 @@ def _rewrite(
     if not isinstance(tree, exp.Query):
         raise UnsupportedFeature(
             f"{type(tree).__name__.upper()} on the Paimon table {found[0][1]} in SQL is not supported",
-            hint="use siltstone.spark.write(...), or the methods of the table",
+            hint=_INSTEAD.get(type(tree).__name__, "use siltstone.spark.write(...), or the methods of the table"),
         )
     places = Places(given.text, given.readable)
     references = [
@@ -126,19 +178,20 @@ def _rewrite(
         for node, name in found
     ]
     for r in references:
-        r.pin(versions)
+        r.pin(None if follows else versions)
     given.refuse_other_hints(found[0][1])
     schemas = {id(r.node): r.schema for r in references if not isinstance(r.table, SystemTable)}
     conditions = Pushdown(given.text, tree, schemas, Meaning.of(spark, given.text))
     frames: dict[str, DataFrame] = {}
     edits: list[Edit] = qualifiers(tree, [node for node, _ in found], current_database(spark))
     for r in references:
-        columns = needed(spark, given.text, r.node, r.schema)
+        columns = r.schema.names if all_columns else needed(spark, given.text, r.node, r.schema)
         if not isinstance(r.table, SystemTable) and (named := named_for(r.node, r.table)):
             r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        frames[place] = relation(ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query), r.schema)
+        request = ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query)
+        frames[place] = (following if follows and not r.named else relation)(request, r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
 
@@ -151,17 +204,17 @@ class _Reference:
         self.node, self._name = node, name
         self._options = query.pop("options", None)
         none = {"version": None, "tag": None, "as_of": None, "between": None, "mode": None}
-        self._named = bool(self._options) or any(value is not None for value in query.values())
+        self.named = bool(self._options) or any(value is not None for value in query.values())
         self.query = none | query
         with self._said():
             self.table: Table = table_of(spark, name, self._options)
 
-    def pin(self, versions: dict[str, int | None]) -> None:
+    def pin(self, versions: dict[str, int | None] | None) -> None:
         """Fix the version, where none is named, and look the columns up; ``versions`` has those that are known."""
         with self._said():
-            if not self._named and self._name not in versions:
+            if versions is not None and not self.named and self._name not in versions:
                 versions[self._name] = latest(self.table, self.query)
-            self.query["pinned"] = None if self._named else versions[self._name]
+            self.query["pinned"] = None if self.named or versions is None else versions[self._name]
             self.schema: pa.Schema = columns_of(self.table, self.query)
 
     @contextlib.contextmanager
@@ -174,16 +227,6 @@ class _Reference:
                 raise
             shown = ", ".join(f"{key}={value}" for key, value in self._options.items())
             raise type(e)(e.message, hint=e.hint, context={"table": self._name, "options": shown} | e.context) from e
-
-
-def named_in(tree: Any) -> set[str]:
-    """The tables and views that a query may mean, as views are known."""
-    from sqlglot import exp
-
-    nodes = tree.find_all(exp.Table) if tree is not None else ()
-    bare = {key_of(node.name, is_global=False) for node in nodes if node.name and not node.db}
-    nodes = tree.find_all(exp.Table) if tree is not None else ()
-    return bare | {key_of(node.name, is_global=True) for node in nodes if node.db.lower() == GLOBAL}
 
 
 def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
@@ -226,6 +269,8 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     name = f"{parts[1]}.{parts[2]}"
     try:
         table_of(spark, name.partition("$")[0])
-    except (DatabaseNotFound, TableNotFound, InvalidArgument):  # the last: not even a name
+    except (DatabaseNotFound, TableNotFound, InvalidArgument) as e:  # the last: not even a name
+        if parts[1].lower() == _SYSTEM and isinstance(e, TableNotFound) and not spark.catalog.databaseExists(_SYSTEM):
+            raise  # the error has the names of those that there are
         return None
     return name

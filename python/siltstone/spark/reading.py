@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siltstone._args import Time, millis, text
+from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression
 from siltstone.procedures.naming import has_database, plain_name
 from siltstone.spark.metadata_columns import with_places
@@ -64,7 +65,8 @@ def read(
         filter: Predicate in siltstone's SQL, evaluated exactly while reading.
         version: Snapshot id, or a text: a tag's name, else a snapshot id.
         tag: Tag name.
-        as_of: The latest snapshot at or before this time.
+        as_of: The latest snapshot at or before this time. A text without a zone is in UTC, whatever the session's zone,
+            by which ``TIMESTAMP AS OF`` goes.
         between: Changes after one version up to another: two snapshot ids or two tags. Rows that were deleted or
             replaced are left out; ``db.table$audit_log`` has them, with their kinds.
         mode: How to read ``between``; see :meth:`siltstone.Table.scan`.
@@ -73,6 +75,10 @@ def read(
     Raises:
         InvalidArgument: Unknown column or bad predicate; at once, not when the frame is used.
     """
+    if type(filter).__module__.partition(".")[0] == "pyspark":
+        raise InvalidArgument(
+            "filter is a Column of Spark", hint="write it as a text, or give it to .where(...) of the frame"
+        )
     t = table_of(spark, table, options)
     time = None if as_of is None else millis(as_of)
     query = {"version": version, "tag": tag, "as_of": time, "between": between, "mode": mode}

@@ -11,14 +11,12 @@ from siltstone._args import flag, option_texts, text
 from siltstone.catalog.connecting import warehouse_root
 from siltstone.errors import InvalidArgument
 from siltstone.spark import checks
-from siltstone.spark.checks import check_version
+from siltstone.spark.checks import check_packages, check_version
 from siltstone.spark.datasource import source_class
-from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, by_name_of, no_secrets, warehouse_of
+from siltstone.spark.session import OPTIONS_CONF, PUSHDOWN_CONF, WAREHOUSE_CONF, by_name_of, no_secrets, warehouse_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 
 
 def enable(
@@ -30,6 +28,8 @@ def enable(
     check_workers: bool = True,
 ) -> None:
     """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse or catalog.
+
+    What is remembered is the session's: another one, also ``spark.newSession()``, is enabled by a call of its own.
 
     The first call of a session asks Spark's workers for their siltstone; on a cluster the first one with a warehouse
     also whether they see it.
@@ -45,12 +45,13 @@ def enable(
 
     Raises:
         UnsupportedFeature: Spark is older than 4.1.
-        InvalidArgument: Workers have no siltstone, or another version.
+        InvalidArgument: PySpark lacks pandas; workers have no siltstone, or another version.
         StorageError: Workers do not see the warehouse.
         InvalidArgument: One of the options is a secret: plans would show it; a warehouse and a catalog; a catalog that
             is not in the file.
     """
     check_version(spark.version)
+    check_packages()
     given = no_secrets(option_texts(options))
     if catalog is not None:
         if warehouse is not None:
@@ -60,7 +61,7 @@ def enable(
         # planning runs in processes with another working directory
         spark.conf.set(WAREHOUSE_CONF, warehouse_root(warehouse))
     spark.conf.set(OPTIONS_CONF, json.dumps(given))
-    spark.conf.set(_PUSHDOWN_CONF, "true")
+    spark.conf.set(PUSHDOWN_CONF, "true")
     spark.dataSource.register(source_class(warehouse_of(spark), given))
     if flag("check_workers", check_workers):
         asked = {key: value for key, value in given.items() if _core.is_storage_option(key)}

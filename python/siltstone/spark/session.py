@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone.catalog.settings import by_name, config_file
 from siltstone.errors import InvalidArgument, UnknownOption
-from siltstone.procedures.naming import quoted, unquoted
+from siltstone.procedures.naming import has_database, plain_name, quoted, unquoted
 from siltstone.spark.settings import settings_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
 #: The database of the warehouse that ``USE`` has named.
 DATABASE_CONF = "spark.siltstone.database"
+#: What the workers were last asked about.
+CHECKED_CONF = "spark.siltstone.checked"
+PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
+#: What is siltstone's own in the configuration of a session; RESET leaves it.
+OWN_CONF = (WAREHOUSE_CONF, OPTIONS_CONF, DATABASE_CONF, CHECKED_CONF, PUSHDOWN_CONF)
 #: Option of the format with all that :func:`siltstone.spark.read` asks for, as JSON.
 ASKED = "siltstone.asked"
 
@@ -29,11 +34,9 @@ ASKED = "siltstone.asked"
 #: Before the name of a catalog and its file, as JSON, where the session has a catalog instead of a warehouse.
 _BY_NAME = "catalog:"
 
-#: What does here what settings of Java's connector do.
-_OF_JAVA = {
-    "write.merge-schema": "siltstone.spark.write(frame, name, merge_schema=True)",
-    "read.changelog": "read db.t$audit_log, or .option('read.changelog', 'true') of the format",
-}
+#: Settings of Java's connector about writes and about reads, and what does the same here.
+_OF_WRITES = {"write.merge-schema": "siltstone.spark.write(frame, name, merge_schema=True)"}
+_OF_READS = {"read.changelog": "read db.t$audit_log, or .option('read.changelog', 'true') of the format"}
 
 
 def warehouse_of(spark: SparkSession) -> str | None:
@@ -60,17 +63,21 @@ def no_secrets(options: Mapping[str, str]) -> Mapping[str, str]:
 def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:
     """A table by name, directory, or as it is, with the session's options and settings, its own options, and these.
 
+    A name without a database is one of the database that ``USE`` has named.
+
     Raises:
         TableNotFound: There is no such table.
         InvalidArgument: A name, but the session has no warehouse.
         UnknownOption: A setting of the session is no option of a table, or one that Java's connector alone honours.
     """
     stored = spark.conf.get(OPTIONS_CONF, None)
-    name, own = (table, {}) if isinstance(table, str) else (table.path, table.dynamic_options)
+    if isinstance(table, str):
+        name, own = _in_current_database(spark, table), {}
+    else:
+        name, own = table.path, table.dynamic_options
     settings = settings_of(spark, name)
-    for key, hint in _OF_JAVA.items():
-        if settings.get(key, "false").strip().lower() != "false":
-            raise UnknownOption(_said(key, "Java's connector alone honours it"), hint=hint, context={"option": key})
+    _refuse_of_java(settings, _OF_READS)
+    settings = {key: value for key, value in settings.items() if key not in (*_OF_WRITES, *_OF_READS)}
     merged = {**(json.loads(stored) if stored else {}), **settings, **own, **no_secrets(options or {})}
     try:
         return open_named(name, warehouse_of(spark), merged)
@@ -78,7 +85,37 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
         key = error.context.get("option", "")
         if key not in settings or key in own or key in (options or {}):
             raise
-        raise UnknownOption(_said(key, error.message), hint=error.hint, context=error.context) from None
+        hint = f"{error.hint}; {_unset(key)}" if error.hint else _unset(key)
+        raise UnknownOption(_said(key, error.message), hint=hint, context=error.context) from None
+
+
+def refuse_settings_of_writes(spark: SparkSession, table: Table) -> None:
+    """Nobody honours what the session says about writes of Java's connector.
+
+    Raises:
+        UnknownOption: It says so.
+    """
+    _refuse_of_java(settings_of(spark, table.path), _OF_WRITES)
+
+
+def _refuse_of_java(settings: Mapping[str, str], known: Mapping[str, str]) -> None:
+    for key, instead in known.items():
+        if settings.get(key, "false").strip().lower() != "false":
+            raise UnknownOption(
+                _said(key, "Java's connector alone honours it"),
+                hint=f"{_unset(key)}; here it is {instead}",
+                context={"option": key},
+            )
+
+
+def _unset(key: str) -> str:
+    return f"spark.conf.unset('spark.paimon.{key}') takes it back"
+
+
+def _in_current_database(spark: SparkSession, name: str) -> str:
+    """``db.t`` where ``USE`` has named a database and the name has none."""
+    chosen: str | None = None if has_database(name) else spark.conf.get(DATABASE_CONF, None)
+    return name if chosen is None else f"{chosen}.{plain_name(name)}"
 
 
 def _said(key: str, why: str) -> str:
@@ -93,8 +130,17 @@ def connected(spark: SparkSession) -> Catalog:
     """
     warehouse = warehouse_of(spark)
     if warehouse is None:
-        raise InvalidArgument("no warehouse is known", hint="call siltstone.spark.enable(spark, warehouse=...)")
+        raise no_warehouse()
     return catalog_at(warehouse, storage_options(spark))
+
+
+def no_warehouse(why: str = "") -> InvalidArgument:
+    """The error of a session that no warehouse or catalog was named to."""
+    return InvalidArgument(
+        f"no warehouse is known to this session{why}",
+        hint="call siltstone.spark.enable(spark, warehouse=...), once in each session: spark.newSession() has none, "
+        "and spark.sql('RESET') forgets it",
+    )
 
 
 def by_name_of(catalog: str) -> str:

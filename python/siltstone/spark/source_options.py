@@ -43,6 +43,8 @@ OF_VERSIONS = {"version", "tag", "as-of", "between", "mode", "pushdown"}
 #: Options that mean nothing for the other one of reading and writing.
 OF_READS = {"filter", "version", "tag", "as-of", "pushdown", "between", "mode", ASKED, CHANGELOG, MOST_ROWS}
 OF_WRITES = {"overwrite.mode", "overwrite.partition", "partitionoverwritemode", "row-kind"}
+#: What options of other formats are called here, in letters.
+_OF_OTHERS = {"versionasof": "version", "timestampasof": "asof"}
 #: Options whose keys have names of columns in them.
 _WITH_COLUMNS = ("fields.", "file-index.")
 
@@ -51,7 +53,8 @@ def of_the_format(error: UnknownOption) -> UnknownOption:
     """The error with an option of the format that may be meant, such as ``row-kind`` for ``row_kind``."""
     key = error.context.get("option", "")
     plain = {_letters(name): name for name in OWN - {ASKED}}
-    near = difflib.get_close_matches(_letters(key.lower()), plain, n=1, cutoff=0.8)
+    meant = _OF_OTHERS.get(_letters(key.lower()))
+    near = [meant] if meant else difflib.get_close_matches(_letters(key.lower()), plain, n=1, cutoff=0.8)
     if not near:
         return error
     hint = f"did you mean the option '{plain[near[0]]}' of the format?"

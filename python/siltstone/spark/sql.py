@@ -11,12 +11,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
+from siltstone.errors import UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.spark.allowed import changes_rows, check, first_words
 from siltstone.spark.queries import run
-from siltstone.spark.session import connected, current_database, table_of, warehouse_of
+from siltstone.spark.session import OWN_CONF, connected, current_database, no_warehouse, table_of, warehouse_of
 from siltstone.spark.settings import looked_up_once
-from siltstone.spark.statements import Target, statement_of
+from siltstone.spark.statements import Statement, Target, statement_of
 from siltstone.spark.statements.target import OfSpark
 from siltstone.spark.variables import substituted
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+((?:EXTENDED|CODEGEN|COST|FORMATTED)\s+)?", re.IGNORECASE)
 #: Statements that change nothing: about tables of Spark's own they are Spark's.
-_LOOKS = ("SHOW", "DESC", "DESCRIBE")
+_LOOKS = ("SHOW", "DESC", "DESCRIBE", "REFRESH")
+#: What Spark says of names that it does not know, and of a text that it cannot read.
+_UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
+_NOT_READ = "PARSE_SYNTAX_ERROR"
 
 
 def sql(spark: SparkSession, query: str) -> DataFrame:
@@ -43,7 +47,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     ``DROP`` and ``ALTER`` of databases and tables, tags and branches, ``INSERT``, ``DELETE``, ``UPDATE``, ``MERGE``,
     ``TRUNCATE``, ``ANALYZE``, ``SHOW``, ``DESCRIBE`` and ``USE`` (docs/spark.md has a table of them). A name without a
     database is a temporary view, else a table of the database that ``USE`` named, else of the session's.
-    Variables (``${name}``) are put in first, as Spark does it.
+    Variables (``${name}``) are put in first, as Spark does it; ``RESET`` leaves the warehouse and what ``USE`` said.
     Queries without a Paimon table, and what stays in the session (``SET``, ``CREATE TEMPORARY VIEW`` ...), go to Spark.
     Every other statement is refused: Spark would do it to a table of its own. All tables of a query are read at the
     versions that are the latest when it is given; only the columns and rows that it can need are read.
@@ -53,7 +57,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         query: One statement.
 
     Raises:
-        InvalidArgument: A procedure, version or hint that cannot be read.
+        InvalidArgument: A procedure, version or hint that cannot be read; a table, and the session has no warehouse.
         CommitConflict: Other commits got in the way of a procedure, also of a compaction that was given up.
         UnsupportedFeature: A statement, or a clause of one, that cannot be carried out, with the Python call to use in
             the hint; a hint that has no meaning here.
@@ -66,23 +70,63 @@ def _run(spark: SparkSession, query: str) -> DataFrame:
     if is_call(query):
         return _call(spark, query)
     prefix, body = _explain(query)
-    if warehouse_of(spark) is None:
-        check(body)
-        return spark.sql(query)
     words = first_words(body)
     if words and words[0] == "WITH" and (change := changes_rows(body)) is not None:
         words = change
     statement = None if prefix or not words else statement_of(words)
+    if warehouse_of(spark) is None:
+        return _without_warehouse(spark, query, body, is_statement=statement is not None)
+    if words and words[0] == "RESET":
+        return _reset(spark, query)
     if statement is not None:
-        try:
-            return statement(Target(spark), body)
-        except OfSpark:
-            if words[0] not in _LOOKS:
-                raise
-            return spark.sql(query)
+        return _carried_out(statement, spark, query, words)
     if not prefix:
         check(body)
     return run(spark, body, prefix)
+
+
+def _carried_out(statement: Statement, spark: SparkSession, query: str, words: list[str]) -> DataFrame:
+    try:
+        return statement(Target(spark), query)
+    except OfSpark as e:
+        if words[0] not in _LOOKS:
+            raise UnsupportedFeature(e.message, hint=e.hint) from None
+        return spark.sql(query)
+
+
+def _without_warehouse(spark: SparkSession, query: str, body: str, *, is_statement: bool) -> DataFrame:
+    """What Spark makes of a statement in a session that :func:`enable` was given no warehouse for.
+
+    Raises:
+        InvalidArgument: It is one about tables of a warehouse, or names what Spark does not know.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        check(body)
+    except UnsupportedFeature:
+        if not is_statement:
+            raise
+        raise no_warehouse() from None
+    try:
+        answer = spark.sql(query)
+        answer.schema  # noqa: B018  # Spark Connect looks at a statement only when it is asked for its schema
+    except AnalysisException as e:
+        unknown = str(e.getCondition()).startswith(_UNKNOWN) or ("$" in body and e.getCondition() == _NOT_READ)
+        if not unknown:
+            raise
+        raise no_warehouse(f", and in Spark: {str(e).strip().splitlines()[0]}") from e
+    return answer
+
+
+def _reset(spark: SparkSession, query: str) -> DataFrame:
+    """Let Spark forget settings, but not what :func:`enable` and ``USE`` have said."""
+    own = {key: value for key in OWN_CONF if (value := spark.conf.get(key, None)) is not None}
+    answer = spark.sql(query)
+    if first_words(query)[1] in ("", ";"):
+        for key, value in own.items():
+            spark.conf.set(key, value)
+    return answer
 
 
 def _explain(query: str) -> tuple[str, str]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, optional_text, shown
 from siltstone._leftovers import delete_leftovers
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, TableNotFound
 from siltstone.procedures.naming import quoted
 from siltstone.spark.assigning import messages_of
 from siltstone.spark.jobs import RESULT, Job, check_frame, in_instants, numbered, result, results, written
 from siltstone.spark.merging_schemas import merge_schema as merged
-from siltstone.spark.session import table_of
+from siltstone.spark.parallelism import shuffle_partitions, write_tasks
+from siltstone.spark.session import refuse_settings_of_writes, table_of
 from siltstone.spark.source_options import overwrite_target
 from siltstone.spark.task_errors import arrow_of
 from siltstone.system import writable
@@ -65,8 +66,9 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
             fine. All rows must belong to them.
         merge_schema: Add columns of ``df`` that the table lacks, and make columns of numbers as wide as those of
             ``df``, before the rows are written.
-        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``, which
-            is the default for tables with dynamic buckets.
+        parallelism: Writing tasks, at least one. By default one a bucket, at most ``spark.sql.shuffle.partitions``; of
+            tables with partitions or dynamic buckets as many as ``spark.sql.shuffle.partitions`` says, and where nobody
+            has set it two for each task that runs at once, where the session says how many these are.
         partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table, or all
             of ``partition``; ``dynamic`` the partitions that occur in ``df``.
         commit_user: User of the commit; a new one when None.
@@ -88,9 +90,9 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     if row_kind is not None and row_kind_column is not None:
         raise InvalidArgument("give row_kind or row_kind_column, not both")
     spark = df.sparkSession
-    t = writable(table_of(spark, table))
-    if mode == "upsert" and not t.primary_key:
-        raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
+    t = _target(spark, table, mode)
+    if not merge_schema and row_kind is None:
+        refuse_settings_of_writes(spark, t)
     overwrite = _overwrite(spark, mode, partition_overwrite, partition)
     kinds = optional_text("row_kind_column", row_kind_column)
     if merge_schema:
@@ -121,6 +123,8 @@ def write_here(
 ) -> CommitReport:
     """Write a frame of few rows as one commit, in this process: a job would take longer to start than to write them."""
     overwrite = _overwrite(df.sparkSession, mode, None, partition)
+    if row_kind is None:
+        refuse_settings_of_writes(df.sparkSession, t)
     df = in_instants(df, t)
     check_frame(df.schema, t, None)
     job = Job(t, df.columns, row_kind, None, overwrite is not None, t.schema_id)
@@ -129,6 +133,20 @@ def write_here(
     if error is not None:
         raise error
     return t.commit(messages, overwrite=overwrite)
+
+
+def _target(spark: SparkSession, table: str | Table, mode: str) -> Table:
+    """The table that is written."""
+    try:
+        t = writable(table_of(spark, table))
+    except TableNotFound as e:
+        made = (
+            "CREATE TABLE ... AS SELECT in siltstone.spark.sql, or the catalog's create_table(name, frame), makes one"
+        )
+        raise TableNotFound(e.message, hint=f"{e.hint}; {made}" if e.hint else made, context=e.context) from None
+    if mode == "upsert" and not t.primary_key:
+        raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
+    return t
 
 
 def _overwrite(
@@ -178,7 +196,7 @@ def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None)
     missing = [k for k in keys if k.lower() not in by_name]
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
-    n = parallelism or _default_parallelism(df, t)
+    n = parallelism or _default_parallelism(df.sparkSession, t)
     # a lambda, because Spark looks at annotations and takes no partial
     to_task = lambda *columns: _route(t, keys, n, *columns)  # noqa: E731
     route = F.arrow_udf(to_task, "int")  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
@@ -186,10 +204,9 @@ def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None)
     return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
 
 
-def _default_parallelism(df: DataFrame, t: Table) -> int:
-    shuffle = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+def _default_parallelism(spark: SparkSession, t: Table) -> int:
     buckets = int(t.options.get("bucket", "-1"))
-    return max(1, shuffle if t.partition_by else min(shuffle, buckets))
+    return max(1, write_tasks(spark) if t.partition_by else min(shuffle_partitions(spark), buckets))
 
 
 def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:

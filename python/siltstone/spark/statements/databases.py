@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument, UnsupportedFeature
@@ -13,6 +15,7 @@ from siltstone.spark.statements.words import Words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_LOG = logging.getLogger("siltstone.spark")
 _KINDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 
 
@@ -35,8 +38,19 @@ def create_database(target: Target, text: str) -> DataFrame:
             )
         else:
             words.end()
-    target.catalog.create_database(name, if_not_exists=exists, properties=properties or None)
+    _create(target, name, properties, if_not_exists=exists)
     return target.nothing()
+
+
+def _create(target: Target, name: str, properties: Mapping[str, str], *, if_not_exists: bool) -> None:
+    """Make a database; as in Java, a catalog of directories drops its properties with a warning."""
+    try:
+        target.catalog.create_database(name, if_not_exists=if_not_exists, properties=properties or None)
+    except UnsupportedFeature as e:
+        if not properties or "location" in properties:
+            raise
+        target.catalog.create_database(name, if_not_exists=if_not_exists)
+        _LOG.warning("CREATE DATABASE %s: %s, and these are left out: %s", name, e.message, ", ".join(properties))
 
 
 def drop_database(target: Target, text: str) -> DataFrame:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, TableNotFound
 from siltstone.spark.column_names import ColumnNames, tells_case
 from siltstone.spark.definition import fields_of, own_options
-from siltstone.spark.statements.target import Target, refused
+from siltstone.spark.statements.target import OfSpark, Target, refused
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 from siltstone.system import SystemTable
@@ -31,7 +31,7 @@ def describe(target: Target, text: str) -> DataFrame:
         return _database(target, words, text)
     words.take("TABLE")
     extended = words.take("EXTENDED") or words.take("FORMATTED")
-    table = target.any_table(words.name(), "DESCRIBE")
+    table = _table(target, words)
     if words.follows("AS"):
         raise refused("DESCRIBE ... AS JSON", "DESCRIBE EXTENDED has the same as rows")
     if words.follows("PARTITION"):
@@ -49,6 +49,16 @@ def describe(target: Target, text: str) -> DataFrame:
             rows += [(name, types[name], comments.get(name)) for name in table.partition_by]
         rows += _details(table) if extended else []
     return target.rows(rows, _ROWS)
+
+
+def _table(target: Target, words: Words) -> Table:
+    parts = words.name()
+    try:
+        return target.any_table(parts, "DESCRIBE")
+    except (OfSpark, TableNotFound):
+        if [part.upper() for part in parts] != ["HISTORY"] or words.at_end:
+            raise
+        raise refused("DESCRIBE HISTORY", "read db.t$snapshots") from None
 
 
 def _details(table: Table) -> list[tuple[str, str, str | None]]:

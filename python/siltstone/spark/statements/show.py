@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import quoted, spark_text
+from siltstone.procedures import PROCEDURES
+from siltstone.procedures.naming import CATALOGS, quoted, spark_text
 from siltstone.spark.definition import fields_of, own_options
 from siltstone.spark.session import current_database
 from siltstone.spark.statements.partitions import partition_values
-from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.target import Target, refused
+from siltstone.spark.statements.type_text import declared_type
 from siltstone.spark.statements.words import Words
 from siltstone.spark.types import spark_schema
 
@@ -50,6 +52,27 @@ def show_tables(target: Target, text: str) -> DataFrame:
     rows = [(name, table, False) for table in _like(target.catalog.tables(name), pattern)]
     rows += [("", view, True) for view in _like(views, pattern)]
     return target.rows(rows, "namespace STRING, tableName STRING, isTemporary BOOLEAN")
+
+
+def show_table_extended(target: Target, text: str) -> DataFrame:
+    """What Spark has of its own tables alone."""
+    words = Words(text, "SHOW TABLE EXTENDED [IN db] LIKE 'pattern'")
+    words.expect("SHOW", "TABLE", "EXTENDED")
+    given = words.name() if words.take("IN") or words.take("FROM") else [current_database(target.spark)]
+    if target.is_database(given[-1]):
+        raise refused("SHOW TABLE EXTENDED", "SHOW TABLES, then DESCRIBE EXTENDED db.t of each")
+    return target.spark.sql(text)
+
+
+def show_procedures(target: Target, text: str) -> DataFrame:
+    """What ``CALL sys.…`` runs."""
+    words = Words(text, "SHOW PROCEDURES [IN sys]")
+    words.expect("SHOW", "PROCEDURES")
+    if (words.take("IN") or words.take("FROM")) and words.name()[-1].lower() not in ("sys", *CATALOGS):
+        return target.spark.sql(text)
+    words.end()
+    rows = [(CATALOGS[0], ["sys"], "sys", name) for name in sorted(PROCEDURES)]
+    return target.rows(rows, "catalog STRING, namespace ARRAY<STRING>, schema STRING, procedure STRING")
 
 
 def show_columns(target: Target, text: str) -> DataFrame:
@@ -112,7 +135,7 @@ def show_create_table(target: Target, text: str) -> DataFrame:
     columns = []
     for column in spark_schema(table.schema):
         comment, default = (fields[column.name].get(key) for key in ("description", "defaultValue"))
-        parts = [quoted(column.name), column.dataType.simpleString().upper()]
+        parts = [quoted(column.name), declared_type(column.dataType, fields[column.name]["type"])]
         parts += [] if column.nullable else ["NOT NULL"]
         parts += (
             [] if default is None else [f"DEFAULT {default if _NUMBER.fullmatch(default) else spark_text(default)}"]

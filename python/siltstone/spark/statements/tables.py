@@ -89,7 +89,7 @@ def create_table(target: Target, text: str) -> DataFrame:
     parts = words.name()
     if words.follows("LIKE"):
         return create_table_like(target, text)
-    name = only_plain(target.name(parts, "CREATE TABLE in"))
+    name = only_plain(target.name(parts, "CREATE TABLE"))
     has_columns = words.follows("(") and not words.query_in_brackets
     clauses = words.until("AS") if not words.at_end and not words.follows("AS") else ""
     if words.at_end:
@@ -112,6 +112,15 @@ def create_table(target: Target, text: str) -> DataFrame:
     except BaseException:
         target.catalog.drop_table(name)
         raise
+    return target.nothing()
+
+
+def refresh_table(target: Target, text: str) -> DataFrame:
+    """Nothing: each statement reads the version that is the latest when it is given."""
+    words = Words(text, "REFRESH TABLE db.t")
+    words.expect("REFRESH", "TABLE")
+    target.any_table(words.name(), "REFRESH TABLE")
+    words.end()
     return target.nothing()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, TableNotFound, UnsupportedFeature
-from siltstone.procedures.naming import CATALOGS
+from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.session import connected, current_database, is_of_spark, table_of
 from siltstone.system import writable
 
@@ -56,7 +56,7 @@ class Target:
                 raise _of_spark(what, shown)
             parts = [current_database(self.spark), parts[0]]
         if "." in parts[0] or not self.is_database(parts[0]):
-            raise _of_spark(what, shown)
+            raise _of_spark(what, shown, parts[0])
         return ".".join(parts)
 
     def table(self, parts: Sequence[str], what: str) -> Table:
@@ -92,11 +92,12 @@ class OfSpark(UnsupportedFeature):
     code = UnsupportedFeature.code
 
 
-def _of_spark(what: str, name: str) -> OfSpark:
+def _of_spark(what: str, name: str, database: str | None = None) -> OfSpark:
+    made = f"CREATE DATABASE {quoted(database or 'db')} makes a database of the warehouse, USE names another one"
     return OfSpark(
-        f"{what} {name} is not supported in siltstone.spark.sql: it is in no database of the warehouse",
-        hint="siltstone.connect(warehouse).create_database(name) makes a database of the warehouse; what is meant for "
-        "Spark's own tables goes through spark.sql(...)",
+        f"{what} {name} is not supported in siltstone.spark.sql: it is in no database of the warehouse"
+        + (f", which has no {database}" if database else ""),
+        hint=f"{made}; what is meant for Spark's own tables goes through spark.sql(...)",
     )
 
 
