@@ -44,6 +44,7 @@ use siltstone::{
 
 use crate::crash::{UNCOMPRESSED, batch};
 
+mod beside_taken_back;
 mod branches;
 mod built_on;
 mod handles;

@@ -15,15 +15,15 @@ const WITHOUT_VECTORS: &str = r#"[{"kind": "remove_option", "key": "deletion-vec
 const OTHER_ENGINE: &str = r#"[{"kind": "set_option", "key": "merge-engine", "value": "partial-update"}]"#;
 
 /// A commit that is taken back: as which version, and the change that comes just before it gets its name.
-struct Case {
-    base: FaultFileIo,
-    commits: fn(&Table) -> Result<()>,
-    id: &'static str,
-    change: &'static str,
+pub(super) struct Case {
+    pub(super) base: FaultFileIo,
+    pub(super) commits: fn(&Table) -> Result<()>,
+    pub(super) id: &'static str,
+    pub(super) change: &'static str,
 }
 
 /// It marks a row by a deletion vector, which nobody asks for any more.
-fn marks() -> Case {
+pub(super) fn marks() -> Case {
     let io = made(VECTORS, 0);
     for k in [0, 2] {
         let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
@@ -36,7 +36,7 @@ fn marks() -> Case {
 }
 
 /// It is the first one, of another merge engine.
-fn first() -> Case {
+pub(super) fn first() -> Case {
     let commits = |table: &Table| put(table, (1, 10)).map(drop);
     Case { base: made(KEYED, 0), commits, id: "/snapshot/snapshot-1", change: OTHER_ENGINE }
 }
