@@ -82,10 +82,12 @@ impl Check<'_> {
                 }
                 Some(_) => continue,
             };
-            wrong.push((code, place.clone(), message, *repair));
+            wrong.push((code, path.clone(), place.clone(), message, *repair));
         }
-        for (code, place, message, repair) in wrong {
-            self.verdict.problem(code, &place, message, repair);
+        let needed = self.needed(&wrong.iter().map(|(_, path, ..)| path.as_str()).collect())?;
+        for (code, path, seen, message, repair) in wrong {
+            let (place, by) = needed.by(&path, &seen, &self.versions);
+            self.verdict.problem(code, &place, message + &by, repair);
         }
         Ok(())
     }

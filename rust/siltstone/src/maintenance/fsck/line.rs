@@ -109,7 +109,13 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
+    pub(super) fn hints(
+        &mut self,
+        ctx: &TableContext,
+        snapshots: &SnapshotManager,
+        ids: &[i64],
+        removals: &Removals,
+    ) -> Result<()> {
         for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
             let path = snapshots.hint_path(hint);
             let found = match ctx.fs.read_at_most(&path, NUMBER_BYTES) {
@@ -122,15 +128,61 @@ impl Check<'_> {
                 continue;
             }
             if let (Some(found), Some(newest), "LATEST") = (found, right, hint)
-                && self.astray(snapshots, found, *newest)?
+                && (self.astray(snapshots, found, *newest)? || self.lost_newest(snapshots, found, *newest, removals)?)
             {
                 continue;
             }
             let text = |id: Option<&i64>| id.map_or_else(|| "nothing".to_owned(), ToString::to_string);
             let message = format!("the hint says {}, the directory {}", text(found.as_ref()), text(right));
-            self.verdict.warning("wrong-hint", &path, message, "delete the hint; readers list the directory");
+            self.verdict.warning(
+                "wrong-hint",
+                &path,
+                message,
+                "delete the hint: readers list the directory without it, and programs in Java may follow a wrong one",
+            );
         }
         Ok(())
+    }
+
+    /// Whether `LATEST` names a snapshot that is not there, and nobody took it back: commits write the hint behind the snapshot,
+    /// rollbacks before they delete it, or behind a record.
+    fn lost_newest(
+        &mut self,
+        snapshots: &SnapshotManager,
+        hint: i64,
+        newest: i64,
+        removals: &Removals,
+    ) -> Result<bool> {
+        if hint <= newest || snapshots.exists(hint)? {
+            // committed since the versions were listed, or nothing of the line
+            return Ok(hint > newest && snapshots.ids().is_ok_and(|ids| ids.contains(&hint)));
+        }
+        if snapshots.ids().is_ok_and(|ids| ids.last().is_some_and(|last| *last >= hint)) {
+            return Ok(true);
+        }
+        // taken back since, or before that by a rollback that was cut short
+        let moved = snapshots.hint("LATEST")? != Some(hint);
+        let Ok(standing) = snapshots.get(newest) else { return Ok(false) };
+        if moved || removals.may_have_taken(hint, &standing) {
+            return Ok(moved);
+        }
+        let lost = if hint == newest.saturating_add(1) {
+            format!("snapshot {hint} is missing")
+        } else {
+            format!("snapshots {} to {hint} are missing", newest.saturating_add(1))
+        };
+        let message = format!(
+            "{lost}: the hint names {hint}, and the newest that is there is {newest}; rows of later commits are gone for \
+             readers, and Java's follow the hint and fail"
+        );
+        let path = snapshots.hint_path("LATEST");
+        let repair = format!(
+            "restore {} before anything is committed; if there is no copy, or another program rolled the table back, delete \
+             the hint and write the lost rows again",
+            snapshots.path(hint)
+        );
+        self.verdict.problem("missing-snapshot", &path, message, &repair);
+        Ok(true)
     }
 
     /// Whether readers that follow `LATEST` get an older version than the newest.
