@@ -15,7 +15,19 @@ use crate::{
     snapshot::{Removals, Snapshot, SnapshotManager, is_main},
 };
 
+const WRONG_HINT: &str =
+    "delete the hint: readers list the directory without it, and programs in Java may follow a wrong one";
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
+
+/// A hint that names a later snapshot than there is.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    path: String,
+    message: String,
+    /// Where nothing says that there was such a snapshot.
+    plain: String,
+    repair: String,
+}
 
 fn files(metas: &[&ManifestFileMeta]) -> i64 {
     crate::limits::sum(metas.iter().map(|meta| meta.num_added_files.saturating_sub(meta.num_deleted_files)))
@@ -134,12 +146,7 @@ impl Check<'_> {
             }
             let text = |id: Option<&i64>| id.map_or_else(|| "nothing".to_owned(), ToString::to_string);
             let message = format!("the hint says {}, the directory {}", text(found.as_ref()), text(right));
-            self.verdict.warning(
-                "wrong-hint",
-                &path,
-                message,
-                "delete the hint: readers list the directory without it, and programs in Java may follow a wrong one",
-            );
+            self.verdict.warning("wrong-hint", &path, message, WRONG_HINT);
         }
         Ok(())
     }
@@ -181,8 +188,21 @@ impl Check<'_> {
              the hint and write the lost rows again",
             snapshots.path(hint)
         );
-        self.verdict.problem("missing-snapshot", &path, message, &repair);
+        let plain = format!("the hint says {hint}, the directory {newest}");
+        self.ahead.push(Ahead { path, message, plain, repair });
         Ok(true)
+    }
+
+    /// Hints that name a later snapshot than there is: lists of manifests that no version names are what a lost one has left.
+    pub(super) fn hints_ahead(&mut self, unreferenced: &[String]) {
+        let is_lost = unreferenced.iter().any(|path| path.contains("/manifest/manifest-list-"));
+        for Ahead { path, message, plain, repair } in std::mem::take(&mut self.ahead) {
+            if is_lost {
+                self.verdict.problem("missing-snapshot", &path, message, &repair);
+            } else {
+                self.verdict.warning("wrong-hint", &path, plain, WRONG_HINT);
+            }
+        }
     }
 
     /// Whether readers that follow `LATEST` get an older version than the newest.

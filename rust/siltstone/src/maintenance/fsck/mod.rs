@@ -134,6 +134,7 @@ struct Check<'a> {
     lost_schemas: HashSet<(String, i64)>,
     /// Snapshots and tags of all branches.
     versions: Vec<needed::Version>,
+    ahead: Vec<line::Ahead>,
 }
 
 impl Check<'_> {
@@ -230,6 +231,7 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         schemas: HashSet::new(),
         lost_schemas: HashSet::new(),
         versions: Vec::new(),
+        ahead: Vec::new(),
     };
     let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
     let mut contexts = Vec::new();
