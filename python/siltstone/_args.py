@@ -11,7 +11,7 @@ from typing import Any
 from siltstone import _core
 from siltstone.errors import InvalidArgument
 
-Time = dt.datetime | str | int
+Time = dt.datetime | dt.date | str | int
 Duration = dt.timedelta | str
 Size = int | str
 
@@ -78,9 +78,11 @@ def number(given: str) -> int | str:
 
 
 def millis(time: Time) -> int:
-    """Epoch milliseconds of a datetime (naive: local time), ISO text or epoch milliseconds."""
-    if isinstance(time, bool) or not isinstance(time, (dt.datetime, str, int)):
+    """Epoch milliseconds of a datetime (naive: local time), a date (local midnight), ISO text or epoch milliseconds."""
+    if isinstance(time, bool) or not isinstance(time, (dt.date, str, int)):
         raise InvalidArgument(f"{shown(time)} is not a time: give a datetime, ISO text or epoch milliseconds")
+    if isinstance(time, dt.date) and not isinstance(time, dt.datetime):
+        time = dt.datetime.combine(time, dt.time())
     if isinstance(time, int):
         if not -(2**63) <= time < 2**63:
             raise InvalidArgument(f"{shown(time)} is not a time: 64 bits of milliseconds do not reach there")

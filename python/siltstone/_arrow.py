@@ -16,6 +16,10 @@ _KNOWN = frozenset(("arrow.json", "arrow.uuid", "geoarrow.wkb", "geoarrow.wkt", 
 _EXTENSION = b"ARROW:extension:name"
 #: The end of a Python traceback, as pyarrow writes it into the text of an error.
 _INTERRUPTED = re.compile(r"\n +[^\n]*\nKeyboardInterrupt(: [^\n]*)?\s*\Z")
+#: What pyarrow, and streams within streams, say of code in Python that failed: its error and where it stood.
+_TRACEBACK = re.compile(r"\.? Detail: Python exception: Traceback .*", re.DOTALL)
+#: Words of pyarrow in front of what went wrong.
+_KIND = re.compile(r"\A(?:Invalid|Unknown error|Type error|Key error|IOError): ")
 #: Deeper types are refused by the core.
 _DEEPEST = 200
 
@@ -42,6 +46,23 @@ def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
     else:
         data = pa.RecordBatchReader.from_batches(data.schema, _batches(data, [] if raised is None else raised))
     return _without_views(data)
+
+
+def is_of_pyarrow(error: Exception) -> bool:
+    """Whether an error is one of pyarrow, or was told by it."""
+    from siltstone._pyarrow import has_pyarrow, pa
+
+    return has_pyarrow() and (isinstance(error, pa.ArrowException) or _TRACEBACK.search(str(error)) is not None)
+
+
+def arrow_text(error: Exception) -> str:
+    """What an error of pyarrow says, for the text of our own."""
+    return _KIND.sub("", without_traceback(str(error)))
+
+
+def without_traceback(text: str) -> str:
+    """A text without the lines of code that a stream's error carries: the cause of the error has them."""
+    return _TRACEBACK.sub("", text).rstrip()
 
 
 def _check_field(field: Any, at: int, within: str, depth: int) -> None:
@@ -83,7 +104,7 @@ def _table(table: Any) -> Any:
     try:
         table.validate()
     except pa.ArrowException as e:
-        raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
+        raise InvalidArgument(f"the input is not valid Arrow data: {arrow_text(e)}") from e
     return pa.Table.from_arrays(columns, schema=table.schema) if columns else table
 
 
@@ -111,7 +132,7 @@ def _batch(batch: Any) -> Any:
         kept = [_column(name, column) for name, column in zip(batch.schema.names, columns, strict=True)]
         batch.validate()
     except pa.ArrowException as e:
-        raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
+        raise InvalidArgument(f"the input is not valid Arrow data: {arrow_text(e)}") from e
     if all(new is old for new, old in zip(kept, columns, strict=True)):
         return batch
     return pa.RecordBatch.from_arrays(kept, schema=batch.schema)
@@ -139,7 +160,7 @@ def _column(name: str, values: Any) -> Any:
             values = values.take(pa.array(range(len(values)), pa.int64()))
     except pa.ArrowException as e:
         raise InvalidArgument(
-            f"column '{name}' of the input is not valid Arrow data: {e}", context={"column": name}
+            f"column '{name}' of the input is not valid Arrow data: {arrow_text(e)}", context={"column": name}
         ) from e
     return _copied(values) if misaligned or _imported_wrongly(values) else values
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
-from siltstone._arrow import of_pyarrow
+from siltstone._arrow import arrow_text, is_of_pyarrow, of_pyarrow, without_traceback
 from siltstone._files import file_rows, is_file_name, known_rows
 from siltstone._frames import unwrapped
 from siltstone._plain import Stream, check_columns, plain_stream, row_of
@@ -54,17 +54,33 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
         raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
     try:
         yield stream
-    except SiltstoneError as e:
-        if refused:  # by the reader of a file, and not by the code of a stream
-            own = refused[0]
-            raise type(own)(own.message, hint=own.hint, context={"table": table.name} | own.context) from own
-        if not raised:
-            if isinstance(e, SchemaError) and is_file_name(data):
-                raise type(e)(e.message, hint=e.hint, context=e.context | {"file": str(data)}) from e
+    except Exception as e:
+        own = _of_stream(e, data, table, refused, raised)
+        if own is e:
             raise
-        if isinstance(raised[0], Exception):
-            raise e from raised[0]
-        raise raised[0] from None
+        if isinstance(own, Exception):
+            raise own from (raised[0] if raised and not refused else e)
+        raise own from None
+
+
+def _of_stream(
+    e: Exception, data: Any, table: CoreTable, refused: list[SiltstoneError], raised: list[BaseException]
+) -> BaseException:
+    """What a call raises that read a stream and failed: what the stream itself has to say, else its error."""
+    context = {"table": table.name}
+    if refused:  # by the reader of a file, and not by the code of a stream
+        own = refused[0]
+        return type(own)(own.message, hint=own.hint, context=context | own.context)
+    if raised and not isinstance(raised[0], Exception):
+        return raised[0]
+    if not isinstance(e, SiltstoneError):
+        # whoever reads by pyarrow gets errors of pyarrow
+        failed = f"the input stream failed: {arrow_text(e)}"
+        return InvalidArgument(failed, context=context) if is_of_pyarrow(e) else e
+    if isinstance(e, SchemaError) and is_file_name(data):
+        return type(e)(e.message, hint=e.hint, context=e.context | {"file": str(data)})
+    message = without_traceback(e.message)
+    return e if message == e.message and not raised else type(e)(message, hint=e.hint, context=e.context)
 
 
 class Typing:
@@ -90,7 +106,7 @@ class Typing:
         try:
             return pa.array(values)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
-            raise SchemaMismatch(f"the values of column '{name}' have no common type: {e}") from e
+            raise SchemaMismatch(f"the values of column '{name}' have no common type: {arrow_text(e)}") from e
 
 
 def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # noqa: C901, PLR0911  # one line for each kind
@@ -110,7 +126,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
         try:
             return of_pyarrow(pa.record_batch(data))
         except (pa.ArrowInvalid, TypeError) as e:
-            raise InvalidArgument(f"{type(data).__name__} holds no rows: {e}") from e
+            raise InvalidArgument(f"{type(data).__name__} holds no rows: {arrow_text(e)}") from e
     if library == "pyarrow" and hasattr(data, "scanner"):
         return of_pyarrow(data.scanner().to_reader(), raised)
     if library == "pyarrow" and hasattr(data, "to_reader"):
@@ -166,7 +182,7 @@ def _column_to_arrow(name: str, given: Any, typing: Typing) -> Any:
     except SiltstoneError:
         raise
     except (pa.ArrowException, TypeError, ValueError) as e:
-        raise InvalidArgument(f"column '{name}' of the dict cannot be read as Arrow data: {e}") from e
+        raise InvalidArgument(f"column '{name}' of the dict cannot be read as Arrow data: {arrow_text(e)}") from e
     return typing.column(name, list(given))
 
 
@@ -182,7 +198,10 @@ def _read_by_pyarrow(data: Any, refused: list[SiltstoneError]) -> Any:
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
     except (pa.ArrowException, TypeError, ValueError) as e:
-        raise InvalidArgument(f"{type(data).__name__} gave no Arrow stream that can be read: {e}") from e
+        if "non-struct" in str(e):
+            one = f"{type(data).__name__} holds one column without a name, and no rows"
+            raise InvalidArgument(one, hint="give a frame, or a dict of columns: {'id': values}") from e
+        raise InvalidArgument(f"{type(data).__name__} gave no Arrow stream that can be read: {arrow_text(e)}") from e
     return finite(reader, refused) if looked_at else reader
 
 
@@ -201,7 +220,9 @@ def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
         try:
             columns.append(pa.array(series, from_pandas=True))
         except (pa.ArrowException, ValueError, TypeError) as e:
-            message = f"column '{name}' of the frame has the type {series.dtype}, which Arrow does not have: {e}"
+            message = (
+                f"column '{name}' of the frame has the type {series.dtype}, which Arrow does not have: {arrow_text(e)}"
+            )
             raise SchemaMismatch(message, context={"column": name, "got": str(series.dtype)}) from e
     _once(names)
     return of_pyarrow(pa.table(columns, names=names)) if names else _rows_to_arrow([{}] * len(frame), typing)

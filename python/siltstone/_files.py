@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from siltstone._args import directory, shown
-from siltstone._arrow import of_pyarrow
+from siltstone._arrow import arrow_text, of_pyarrow
 from siltstone._csv_rows import csv_reader
 from siltstone._int96 import int96_unit
 from siltstone._json_rows import json_reader
@@ -122,7 +122,7 @@ def _typed(path: str) -> Iterator[None]:
     except SiltstoneError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
-        raise InvalidArgument(f"{shown(path)} cannot be read: {e}", context={"file": path}) from e
+        raise InvalidArgument(f"{shown(path)} cannot be read: {arrow_text(e)}", context={"file": path}) from e
 
 
 def _opened(path: str, schema: Any, *, others: bool) -> Any:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from siltstone import _core
 from siltstone._error import SiltstoneError
+from siltstone._spellings import Hinted
 
 
-class Handle:
+class Handle(Hinted):
     """A part of a table. It pickles as location, options and branch, and opens the table again where it arrives."""
 
     def __init__(self, table: _core.Table) -> None:
@@ -60,7 +61,7 @@ class Collection(Handle):
         return name in self._held()
 
 
-class Unpicklable:
+class Unpicklable(Hinted):
     """Something with state that lives in one process."""
 
     _instead = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from siltstone._arrow import of_pyarrow
+from siltstone._arrow import arrow_text, of_pyarrow
 from siltstone.errors import InvalidArgument, SchemaMismatch
 
 
@@ -42,7 +42,7 @@ def polars_to_arrow(frame: Any) -> Any:
     except (pa.ArrowException, TypeError, ValueError) as e:
         for name, kind in frame.schema.items():
             _polars_column(name, kind, frame)
-        raise InvalidArgument(f"the frame cannot be read as Arrow data: {e}") from e
+        raise InvalidArgument(f"the frame cannot be read as Arrow data: {arrow_text(e)}") from e
 
 
 def _polars_column(name: str, kind: Any, frame: Any) -> None:
@@ -52,7 +52,7 @@ def _polars_column(name: str, kind: Any, frame: Any) -> None:
     try:
         frame[name].to_arrow()
     except (pa.ArrowException, TypeError, ValueError) as e:
-        message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {e}"
+        message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {arrow_text(e)}"
         raise SchemaMismatch(message, context={"column": name, "got": str(kind)}) from e
 
 

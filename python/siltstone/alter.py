@@ -101,8 +101,11 @@ class Alter(Unpicklable):
     def set_type(self, name: Column, type: str) -> Self:  # noqa: A002  # the API's name
         """Change a column's type; older values are cast while reading, as Java casts them.
 
-        The changes that Java Paimon takes, and no others, are taken. A column that is NOT NULL stays so; ``"BIGINT NOT
-        NULL"`` of a column that is not forbids nulls, too, as :meth:`set_nullable` does.
+        The changes that Java Paimon takes, and no others, are taken: also to a type that does not hold every value. A
+        number that does not fit becomes another number (BIGINT to SMALLINT) or NULL (DECIMAL), a text is cut; the next
+        compaction makes it so for good. :meth:`losses` says so beforehand, and :meth:`commit` warns. A column that is
+        NOT NULL stays so; ``"BIGINT NOT NULL"`` of a column that is not forbids nulls, too, as :meth:`set_nullable`
+        does.
 
         Args:
             name: Its name; a nested one as a list, ``["r", "x"]``, ``["list", "element"]``.
@@ -151,8 +154,22 @@ class Alter(Unpicklable):
         """Set or (None) remove the table's comment."""
         return self._add("comment", comment=comment)
 
+    def losses(self) -> list[str]:
+        """What the changes of types would lose, in words, one text for each column; nothing is changed.
+
+        Java Paimon takes these changes, and so does :meth:`commit`, which logs the same as warnings.
+
+        Example:
+            >>> change = example_table().alter().set_type("item", "VARCHAR(2)")
+            >>> change.losses()[0].partition(": ")[0]
+            "column 'item' was STRING and becomes VARCHAR(2)"
+            >>> change.commit()
+        """
+        self._tried = True  # who asks, and leaves it at that, has forgotten nothing
+        return self._table.losses(json.dumps(self._changes))
+
     def commit(self) -> None:
-        """Write the new schema.
+        """Write the new schema. What values it may lose, and what else may not be meant, is logged as a warning.
 
         Raises:
             UnknownOption: A key that Paimon does not know.

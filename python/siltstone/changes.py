@@ -13,16 +13,17 @@ from siltstone import _core
 from siltstone._args import Time, count, millis, shown, text
 from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
+from siltstone._spellings import Hinted
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Start = str | Time
-Between = tuple[int, int] | tuple[str, str] | tuple[dt.datetime, dt.datetime]
+Between = tuple[int, int] | tuple[str, str] | tuple[dt.date, dt.date]
 
 
-class ChangeBatch:
+class ChangeBatch(Hinted):
     """Some changes of one snapshot: column ``rowkind`` (``+I -U +U -D``) first, then the table's columns.
 
     Arrow consumers take it as a record batch: ``pa.record_batch(batch)``, ``pl.DataFrame(batch)``.
@@ -67,11 +68,11 @@ def place(name: str, value: Start | None) -> tuple[str, int | None] | tuple[str,
     """A start or end as the core takes it: a snapshot id, a time, or a text with the time that it says."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
+    if isinstance(value, bool) or not isinstance(value, (int, str, dt.date)):
         raise InvalidArgument(f"{name}={shown(value)} is neither a snapshot id nor a tag nor a time")
     if isinstance(value, int):
         return ("snapshot", count(name, value, -(2**63)))
-    if isinstance(value, dt.datetime):
+    if isinstance(value, dt.date):
         return ("time", millis(value))
     said = None
     with contextlib.suppress(InvalidArgument):
@@ -91,7 +92,7 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
         raise InvalidArgument(f"between={shown(between)} names no versions")
     if isinstance(start, int) and isinstance(end, int):
         return ("snapshots", count("between", start), count("between", end))
-    if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
+    if isinstance(start, dt.date) and isinstance(end, dt.date):
         return ("times", millis(start), millis(end))
     if isinstance(start, str) and isinstance(end, str):
         return ("names", text("between", start), text("between", end))

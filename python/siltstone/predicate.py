@@ -20,6 +20,14 @@ from siltstone.errors import InvalidArgument
 _DEEPEST = 50
 
 
+def _of_another(_condition: object, other: object) -> Any:
+    """Refused: ``1 & col("b") < 5`` is what Python makes of a comparison without parentheses."""
+    raise InvalidArgument(
+        f"{shown(other)} is not a condition",
+        hint="put each comparison into parentheses: (col('a') > 1) & (col('a') < 5)",
+    )
+
+
 class Expression:
     """A condition over columns. Combine with ``&``, ``|`` and ``~``."""
 
@@ -36,6 +44,8 @@ class Expression:
     def __or__(self, other: Expression | Column) -> Expression:
         """At least one holds."""
         return Expression({"op": "or", "args": [self.tree, _expression(other).tree]})
+
+    __rand__ = __ror__ = _of_another
 
     def __invert__(self) -> Expression:
         """SQL NOT: unknown stays unknown."""
@@ -97,6 +107,8 @@ class Column(Value, Hinted):
     def __or__(self, other: Expression | Column) -> Expression:
         """At least one holds; the column is a boolean."""
         return Expression(self.tree) | other
+
+    __rand__ = __ror__ = _of_another
 
     def __invert__(self) -> Expression:
         """SQL NOT of a boolean column."""

@@ -14,14 +14,13 @@ from siltstone._files import files_of
 from siltstone._handle import Unpicklable
 from siltstone._operation import told
 from siltstone._partitions import partition_spec
-from siltstone._spellings import Hinted
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
 RowKinds = str | Sequence[str] | Any
 
 
-class TableWrite(Unpicklable, Hinted):
+class TableWrite(Unpicklable):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
 
     A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits

@@ -4,6 +4,7 @@ import builtins
 import doctest
 import importlib
 import importlib.util
+import inspect
 import json
 import pathlib
 import pkgutil
@@ -20,6 +21,13 @@ PROJECT = pathlib.Path(__file__).parents[2]
 def modules():
     names = [m.name for m in pkgutil.walk_packages(st.__path__, "siltstone.")]
     return ["siltstone", *[n for n in names if n != "siltstone._core" and not n.endswith("__main__")]]
+
+
+class Finder(doctest.DocTestFinder):
+    """Methods with a wrapper around them are of the module that they are written in."""
+
+    def _from_module(self, module, object):  # noqa: A002  # doctest's name
+        return super()._from_module(module, inspect.unwrap(object) if inspect.isfunction(object) else object)
 
 
 @pytest.mark.parametrize("name", modules())
@@ -40,7 +48,7 @@ def test_docstring_examples(name, tmp_path):
         if missing.name not in {"ray", "daft"}:
             raise
         pytest.skip(f"{missing.name} is not installed")
-    finder = doctest.DocTestFinder(exclude_empty=True)
+    finder = Finder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     for example in finder.find(module, name, extraglobs={"st": st, "example_table": example_table}):
         example.globs["tmp"] = str(tmp_path / f"lake{next(folders)}")

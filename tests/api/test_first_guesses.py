@@ -479,3 +479,91 @@ def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
 def test_bad_input_gets_a_reason(cat, t, attempt, error, match):
     with pytest.raises(error, match=match):
         attempt(cat, t)
+
+
+# ---- calls with the arguments of other libraries
+
+
+@pytest.mark.parametrize(
+    ("call", "here"),
+    [
+        (
+            lambda t: t.merge(ROWS, "t.id = s.id", source_alias="s"),
+            "merge\\(\\) has no argument 'source_alias': use on=",
+        ),
+        (lambda t: t.merge(ROWS, on="id").when_matched_update(updates={"n": "1"}), "use values="),
+        (lambda t: t.to_dataset(version=1), r"use t.scan\(version=...\).to_dataset\(\)"),
+        (lambda t: t.to_pandas(index="id"), "set_index"),
+        (lambda t: t.changes(from_version=2), "use start="),
+        (lambda t: t.update({"n": 1}), "missing a required argument: 'where': where='true' updates all rows"),
+        (lambda t: t.alter().set_comment("x"), "set_table_comment"),
+        (lambda t: t.alter().set_tipe("n", "BIGINT"), "use .set_type"),
+        (lambda t: t.scan(filtre="id = 1"), "use filter="),
+        (lambda t: t.tags.create("v1", retian="1 d"), "use retain="),
+        (lambda t: t.writer(user="me"), "it takes commit_user"),
+    ],
+)
+def test_a_call_with_other_arguments_says_what_they_are_here(t, call, here):
+    with pytest.raises((TypeError, AttributeError), match=here) as caught:
+        call(t)
+    assert "Writing." not in str(caught.value)
+
+
+def test_a_call_of_pypaimon_by_position_says_what_goes_by_name(cat):
+    with pytest.raises(TypeError, match="give by name what it takes: primary_key=..., partition_by=..."):
+        cat.create_table("db.x", {"id": "INT"}, False)
+    with pytest.raises(TypeError, match="exist_ok=..."):
+        cat.create_database("m", False)
+
+
+def test_an_error_within_a_call_is_not_taken_for_a_wrong_call(t):
+    class Table:
+        """No data, and no help either."""
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise AttributeError("boom")
+
+        def __len__(self):
+            raise TypeError("has a length of its own")
+
+    with pytest.raises((TypeError, AttributeError), match="boom|of its own"):
+        t.append(Table())
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("with_filter", "filter="), ("with_projection", "columns"), ("to_iterator", "for row in scan"),
+        ("to_record_batch_iterator", "to_batches"), ("to_ray", "siltstone.ray"), ("order_by", "sort_by"),
+    ],
+)  # fmt: skip
+def test_names_of_scans_elsewhere(t, name, here):
+    with pytest.raises(AttributeError, match=here):
+        getattr(t.scan(), name)
+
+
+def test_one_key_of_several_columns_is_a_tuple(t):
+    assert t.get(("a", 1)).to_pylist() == t.get([("a", 1)]).to_pylist() == [ROWS[0]]
+    with pytest.raises(e.InvalidArgument, match=r"give values such as \(dt, id\), or dicts: \{'dt': ..., 'id': ...\}"):
+        t.get("a")
+
+
+def test_a_comparison_without_parentheses_says_so(t):
+    with pytest.raises(e.InvalidArgument, match="put each comparison into parentheses"):
+        t.scan(filter=st.col("id") > 1 & st.col("id") < 5)
+
+
+def test_a_text_without_quotes_says_how_it_is_written(t):
+    with pytest.raises(e.InvalidArgument, match=r"st.lit\('oslo'\)"):
+        t.update({"item": "oslo"}, where="id = 1")
+
+
+def test_a_day_is_its_midnight_here(t):
+    tomorrow = dt.date.today() + dt.timedelta(days=1)
+    assert t.scan(as_of=tomorrow).count() == t.scan(as_of=str(tomorrow)).count() == 2
+    assert {batch.snapshot_id for batch in t.changes(start=dt.date(2020, 1, 1))} == {1}
+
+
+def test_one_column_is_no_frame(t):
+    with pytest.raises(e.InvalidArgument, match="Series holds one column without a name"):
+        t.get(pl.Series([1, 2]))

@@ -124,3 +124,13 @@ def test_workflows_pin_what_they_use():
     for path in (PROJECT / ".github" / "workflows").glob("*.yml"):
         used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
         assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used), path
+
+
+def test_every_code_of_fsck_is_on_the_page_of_upkeep():
+    """An operator had the code of a finding, and no page that said what it means."""
+    sources = (PROJECT / "rust/siltstone/src/maintenance/fsck").glob("*.rs")
+    texts = [path.read_text(encoding="utf-8").partition("#[cfg(test)]")[0] for path in sources]
+    codes = {code for text in texts for code in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', text)}
+    page = (PROJECT / "docs/upkeep.md").read_text(encoding="utf-8")
+    assert "missing-file" in codes
+    assert {code for code in codes if f"`{code}`" not in page} == set()

@@ -94,6 +94,7 @@ def test_import_makes_a_table_and_write_adds_to_it(run, lake, tmp_path):
         "import", "office.items", str(tmp_path / "in.csv"), "--primary-key", "id", "--create-database", "-o", "json"
     )
     assert (code, json.loads(out)["rows"]) == (0, 2)
+    assert json.loads(out)["columns"] == {"id": "int64", "item": "string"}
     assert (
         run("write", "office.items", "-", "--format", "json", "--mode", "upsert", stdin='{"id": 2, "item": "ink"}')[0]
         == 0
@@ -101,7 +102,7 @@ def test_import_makes_a_table_and_write_adds_to_it(run, lake, tmp_path):
     t = table(lake, "office.items")
     assert t.get([1, 2]).to_pylist() == [{"id": 1, "item": "pen"}, {"id": 2, "item": "ink"}]
     assert run("write", "office.items", "-")[0] == 2
-    assert run("write", "office.items", str(tmp_path / "none.csv"))[0] == 1
+    assert run("write", "office.items", str(tmp_path / "none.csv"))[0] == 3
     assert run("write", "shop.days", str(tmp_path / "in.csv"), "--mode", "upsert")[0] == 2
 
 
@@ -224,3 +225,78 @@ def test_sql_reads_tables_of_the_catalog(run):
     for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "insert"):
         assert run("sql", bad)[0] == 2
     assert run("sql", "select * from shop.nothing")[0] == 3
+
+
+def test_a_narrower_type_is_asked_for(run, lake):
+    """All amounts above 999.99 were read as NULL, after a compaction for good, and nobody had said a word."""
+    t = table(lake)
+    t.alter().add_column("amount", "DECIMAL(10, 2)").commit()
+    t = table(lake)
+    t.append([{"dt": "c", "id": 100_000, "v": 1.0, "amount": decimal.Decimal("1234.56")}])
+    narrower = ("alter", "shop.days", "--set-type", "amount DECIMAL(5, 2)", "--set-type", "id SMALLINT")
+    for answer in ("n\n", ""):
+        code, _, err = run(*narrower, stdin=answer)
+        assert code == 1
+        assert (
+            "column 'amount' was DECIMAL(10, 2) and becomes DECIMAL(5, 2): a number with too many digits becomes NULL"
+            in err
+        )
+        assert "column 'id' was BIGINT and becomes SMALLINT: a number out of its range becomes another number" in err
+        assert ("give --yes where nobody can" in err) is (not answer)
+    assert table(lake).schema_id == t.schema_id
+    assert run("alter", "shop.days", "--set-type", "amount DECIMAL(12, 2)")[0] == 0
+    assert run("alter", "shop.days", "--set-type", "amount DECIMAL(5, 2)", "--yes")[0] == 0
+    assert {row["amount"] for row in table(lake)} == {None}
+
+
+def test_nothing_to_do_is_no_question(run):
+    for group in ("tags", "snapshots"):
+        code, _, err = run("expire", group, "shop.days")
+        assert (code, "[y/N]" in err) == (0, False)
+
+
+def test_ctrl_c_says_what_it_means_and_has_a_code_of_its_own(run, lake, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(st.Table, "compact", stopped)
+    monkeypatch.setattr("siltstone.maintenance.Maintenance.compact", stopped)
+    code, out, err = run("compact", "shop.days", "--full")
+    assert (code, out) == (130, "")
+    assert "stopped: commits that were done before stay, and nothing else was changed" in err
+
+
+def test_commands_of_other_programs_are_told(run):
+    for name, here in (
+        ("snapshots", "history TABLE"),
+        ("describe", "show TABLE"),
+        ("vacuum", "clean orphans TABLE"),
+        ("optimize", "compact TABLE"),
+        ("hitsory", "siltstone history"),
+    ):
+        code, _, err = run(name, "shop.days")
+        assert code == 2
+        assert here in err
+    for statement, here in (
+        ("delete from shop.days", "siltstone delete TABLE --where"),
+        ("UPDATE shop.days SET v = 1", "siltstone update TABLE --set"),
+        ("create table shop.x (a int)", "siltstone create TABLE"),
+        ("select * from shop.days version as of 1", "siltstone cat TABLE with --version"),
+    ):
+        code, _, err = run("sql", statement)
+        assert code == 2
+        assert here in err
+    assert "\\n" not in run("sql", 'select * from "shop.days$snapshots"')[2]
+    assert run("sql", 'select count(*) as n from shop."days$snapshots"', "-o", "json")[1] == '{"n": 1}\n'
+
+
+def test_options_of_the_program_may_stand_behind_the_command(run):
+    code, _, err = run("cat", "shop.days", "-o", "xml")
+    assert code == 2
+    assert "'xml' is not one of 'table', 'json', 'csv'" in err
+    assert run("count", "shop.days", "-v", "--no-color", "--no-progress", "-o", "json")[:2] == (0, '{"count": 2}\n')
+
+
+def test_hints_name_options_and_not_arguments_of_python(run, lake):
+    assert "--allow-numeric" in run("tag", "create", "shop.days", "2026")[2]
+    assert "siltstone create DB.TABLE --create-database" in run("-w", str(lake / "none"), "ls")[2]

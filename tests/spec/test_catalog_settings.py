@@ -48,7 +48,8 @@ def test_secrets_come_from_the_environment_and_stay_out_of_pickles(settings, mon
         ("[catalogs.prod]\nwarehouse = []", "prod"),
         ('[catalogs.prd]\nwarehouse = "/x"', "did you mean 'prd'?"),
         ('[catalogs.prod]\nwarehouse = "${NOWHERE}"', "$NOWHERE"),
-        ('[catalogs.prod]\nuri = "x"', "give the warehouse"),
+        ('[catalogs.prod]\nuri = "x"', "catalog 'prod': there is no 'warehouse'"),
+        ('[catalogs.prod]\nwarehous = "/x"', "it has 'warehous': did you mean 'warehouse'?"),
     ],
 )
 def test_files_that_cannot_be_used_are_told(settings, text, said):

@@ -232,3 +232,46 @@ def test_a_null_partition_that_a_list_denies_is_found(make):
     forging.sizes(t.location)
     found = st.open_table(t.location).maintenance.fsck().problems
     assert [f.code for f in found] == ["wrong-manifest"] and "null" in found[0].message
+
+
+def test_a_missing_file_is_told_with_all_versions_that_need_it(make):
+    """Versions 2 to 5 could not be read, the newest among them, and the check named the second one alone."""
+    t = make({"k": "INT"}, write_only="true")
+    for k in range(5):
+        t.append([{"k": k}])
+    t.tags.create("kept", version=3)
+    (lost,) = {f["name"] for f in t.files(version=2)} - {f["name"] for f in t.files(version=1)}
+    next(pathlib.Path(t.location).rglob(lost)).unlink()
+    for deep in (False, True):
+        (finding,) = [f for f in t.maintenance.fsck(deep=deep).problems if f.code == "missing-file"]
+        assert finding.place == "main/snapshot-5"
+        assert finding.message.endswith(
+            f"{lost} is missing; needed by main/snapshot-2 to main/snapshot-5, the newest version among them"
+        )
+    with pytest.raises(e.FileMissing, match="says which versions need it; restore the file, or roll back") as caught:
+        t.to_pylist()
+    assert caught.value.table == t.name
+    t.rollback(version=1)
+    assert t.maintenance.fsck().problems == []
+
+
+def test_a_newest_snapshot_that_is_gone_and_still_named_is_a_problem(make):
+    """The rows of the last commit were gone, and the check ended with 0 and said: delete the hint."""
+    t = make({"k": "INT"})
+    for k in range(3):
+        t.append([{"k": k}])
+    pathlib.Path(f"{t.location}/snapshot/snapshot-3").unlink()
+    (finding,) = st.open_table(t.location).maintenance.fsck().problems
+    assert finding.code == "missing-snapshot"
+    assert "snapshot 3 is missing: the hint names 3, and the newest that is there is 2" in finding.message
+    assert "snapshot/snapshot-3" in finding.repair
+
+
+def test_a_rollback_leaves_no_snapshot_that_is_missed(make):
+    t = make({"k": "INT"})
+    for k in range(3):
+        t.append([{"k": k}])
+    t.rollback(version=1)
+    assert {f.code for f in t.maintenance.fsck().findings} <= {"unreferenced-file"}
+    pathlib.Path(f"{t.location}/snapshot/LATEST").write_text("3")  # a rollback that died before the hint
+    assert codes(t) == set()

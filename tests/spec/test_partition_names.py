@@ -1,8 +1,10 @@
 """Partitions as they are named: values are not escaped in `$partitions`, so that its names cannot be taken apart."""
 
 import datetime as dt
+import pathlib
 
 import pytest
+from siltstone import errors as e
 
 ODD = ["a", "a/b", "a%41", "x=y", "k=v/p=w", "\U0001f600", None]
 
@@ -49,3 +51,27 @@ def arrow_rows(t, values):
     if pa.types.is_string(column.type):
         column = column.cast(t.schema.field("p").type)
     return pa.table({"p": column.cast(t.schema.field("p").type), "id": pa.array(range(len(values)), pa.int32())})
+
+
+def test_messages_and_plans_have_days_as_they_are_written(make):
+    """Partitions of days were numbers of days since 1970 there: ``d=20459``."""
+    t = make({"d": "DATE", "k": "INT"}, ["d", "k"], ["d"], bucket=1, write_only="true")
+    t.append([{"d": dt.date(2026, 1, 5), "k": 1}])
+    t.append([{"d": dt.date(2026, 1, 5), "k": 2}])
+    assert [task.partition for task in t.maintenance.plan_compaction(full=True).tasks] == ["d=2026-01-05"]
+    assert {file["partition"] for file in t.files()} == {"d=2026-01-05"}
+    with pytest.raises(e.InvalidArgument, match="the changes in d=2026-01-06 does not belong"):
+        t.overwrite([{"d": dt.date(2026, 1, 6), "k": 3}], partition={"d": "2026-01-05"})
+    assert t.rescale(2, dry_run=True).notes[-1] == "d=2026-01-05 would get 2 buckets instead of 1"
+    t.alter().set_option("bucket", "2").commit()
+    with pytest.raises(e.SiltstoneError, match="partition d=2026-01-05 with a new bucket num 2"):
+        t.append([{"d": dt.date(2026, 1, 5), "k": 3}])
+    assert "d=20458" in {folder.name for folder in pathlib.Path(t.location).iterdir()}  # as Java's are called
+
+
+def test_another_number_of_buckets_is_told_when_the_option_is_set(make, caplog):
+    t = make({"k": "INT"}, ["k"], bucket=1)
+    t.append([{"k": 1}])
+    t.alter().set_option("bucket", "3").commit()
+    said = "rows lie in 1 buckets, and 'bucket' is 3 now: writes to them are refused until the table is rescaled"
+    assert [message.partition(" table=")[0] for message in caplog.messages] == [said]

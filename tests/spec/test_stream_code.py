@@ -78,3 +78,24 @@ def test_a_signal_handler_in_the_code_of_a_stream_ends_the_call(calls):
             calls[0](reader(lambda: os.kill(os.getpid(), signal.SIGTERM)))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_no_error_has_lines_of_code_in_its_text(make, tmp_path):
+    """``get`` raised pyarrow's own error, and all of them had a traceback in the text."""
+    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=1)
+    t.append([{"id": 1, "v": "a"}])
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    (tmp_path / "b.csv").write_text("id,v\n1,x\n")
+    name = str(tmp_path / "*.csv")
+    calls = [t.get, lambda keys: t.delete(keys=keys), t.routes, t.append]
+    merge = lambda rows: t.merge(rows, on="id").when_not_matched_insert_all().execute()  # noqa: E731
+    for call in (*calls[:-1], merge):
+        with pytest.raises(e.SchemaMismatch, match="different columns") as caught:
+            call(name)
+        assert "Traceback" not in str(caught.value)
+    for call in (*calls, merge):
+        raised = ValueError("boom")
+        with pytest.raises(e.InvalidArgument, match="the input stream failed: .*boom") as caught:
+            call(reader(raised))
+        assert "Traceback" not in str(caught.value)
+        assert caught.value.__cause__ is raised

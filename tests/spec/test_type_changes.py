@@ -384,3 +384,28 @@ def test_a_condition_finds_whole_seconds_of_which_a_fraction_is_stored(cat, make
     assert t.scan(filter=(col("ts") <= shown) & (col("id") == 1)).to_arrow()["id"].to_pylist() == [1]
     assert t.scan(filter=col("ts") > shown).count() == 0
     assert t.maintenance.fsck(deep=True).ok
+
+
+def test_a_type_that_does_not_hold_every_value_is_told(make, caplog):
+    """100000 became -31072, and after a compaction it was so for good: nothing had said a word."""
+    t = make({"k": "INT", "v": "BIGINT", "d": "DECIMAL(10, 2)"}, ["k"], bucket=1)
+    change = t.alter().set_type("v", "SMALLINT")
+    assert change.losses() == []
+    change.commit()
+    t.alter().set_type("v", "BIGINT").commit()
+    assert caplog.messages == []
+    t.append([{"k": 1, "v": 100_000, "d": decimal.Decimal("1234.56")}])
+    change = t.alter().set_type("v", "SMALLINT").set_type("d", "DECIMAL(5, 2)")
+    told = change.losses()
+    assert [text.partition(":")[0] for text in told] == [
+        "column 'v' was BIGINT and becomes SMALLINT",
+        "column 'd' was DECIMAL(10, 2) and becomes DECIMAL(5, 2)",
+    ]
+    assert all(text.endswith("a compaction makes it so for good") for text in told)
+    assert t.to_pylist() == [{"k": 1, "v": 100_000, "d": decimal.Decimal("1234.56")}]
+    change.commit()
+    assert [message.partition(" table=")[0] for message in caplog.messages] == told
+    assert t.to_pylist() == [{"k": 1, "v": -31_072, "d": None}]
+    caplog.clear()
+    t.alter().set_type("v", "BIGINT").set_type("d", "DECIMAL(12, 2)").commit()
+    assert caplog.messages == []

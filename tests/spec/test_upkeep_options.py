@@ -118,3 +118,25 @@ def test_a_deletion_that_leaves_vectors_alone_is_a_write_to_its_partition(make):
     report = t.maintenance.expire_partitions(expiration_time=f"{since()} ms", strategy="update-time")
     assert report.details["partitions"] == ["p=b"]
     assert t.scan().to_arrow().to_pylist() == [{"p": "a", "k": 2}]
+
+
+def test_days_that_never_expire_by_their_values_are_told_when_the_option_is_set(make, caplog):
+    """The most natural partition column: the option was taken without a word, and dropped nothing."""
+    t = make({"d": "DATE", "v": "INT"}, [], ["d"], **{"partition.expiration-time": "5 d"})
+    said = "partitions never expire by the values of the DATE column 'd': as in Java Paimon, a DATE counts there as"
+    assert [said in message for message in caplog.messages] == [True]
+    t.append([{"d": dt.date(2020, 1, 2), "v": 1}])
+    caplog.clear()
+    (note,) = t.maintenance.expire_partitions(dry_run=True).notes
+    assert note.startswith("partition d=2020-01-02 never expires: as in Java Paimon, a DATE counts there as")
+    caplog.clear()
+    other = make({"d": "DATE", "v": "INT"}, [], ["d"])
+    assert caplog.messages == []
+    other.alter().set_option("partition.expiration-time", "5 d").commit()
+    assert [said in message for message in caplog.messages] == [True]
+    caplog.clear()
+    other.alter().set_option("partition.expiration-strategy", "update-time").commit()
+    make({"d": "STRING", "v": "INT"}, [], ["d"], **{"partition.expiration-time": "5 d"})
+    assert caplog.messages == []
+    report = other.maintenance.expire_partitions(expiration_time="0 ms", dry_run=True)
+    assert report.details["partitions"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from siltstone._args import directory, option_texts, optional_text, shown, text
 from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.config_files import whole_path
 from siltstone.catalog.metastores import has_directories
-from siltstone.catalog.settings import by_environment, by_name
+from siltstone.catalog.settings import by_environment, by_name, config_file
 from siltstone.errors import InvalidArgument
 from siltstone.system import SystemTable, table_or_system
 from siltstone.table import Table
@@ -74,11 +75,20 @@ def connect(
     kept = merged.pop("warehouse", None)
     root = kept if warehouse is None else warehouse
     if root is None:
-        raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
+        raise _no_warehouse(name, [key for key in stored if key not in {"metastore", "uri"}])
     is_as_named = name is not None and warehouse is None and not given
     reopen = functools.partial(connect, name=name) if is_as_named else None
     place = warehouse_root(root) if has_directories(merged) else text("warehouse", root)
     return Catalog(place, merged, reopen=reopen)
+
+
+def _no_warehouse(name: str | None, has: list[str]) -> InvalidArgument:
+    """The error where no warehouse is given; ``has``: other options of the catalog of this name."""
+    if name is None:
+        return InvalidArgument("give the warehouse directory: connect('/data/lake')")
+    near = difflib.get_close_matches("warehouse", has, n=1)
+    what = f"it has '{near[0]}': did you mean 'warehouse'?" if near else 'add a line such as warehouse = "/data/lake"'
+    return InvalidArgument(f"{config_file()}, catalog {shown(name)}: there is no 'warehouse'", hint=what)
 
 
 def _one(options: dict[str, str], arguments: Mapping[str, str | None]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import logging
 import sys
@@ -35,13 +36,51 @@ from siltstone.cli.context import App
 from siltstone.cli.output import FORMATS
 from siltstone.errors import SiltstoneError
 
+#: Names that other programs have for commands, and the commands here.
+ELSEWHERE = {
+    "config": "-C NAME takes a catalog from siltstone.toml; show TABLE has its options",
+    "connect": "-w WAREHOUSE or -C NAME, in front of a command",
+    "copy": "export, and import",
+    "count": "sql 'select count(*) from db.table'",
+    "databases": "ls",
+    "describe": "show TABLE",
+    "desc": "show TABLE",
+    "expire_snapshots": "expire snapshots TABLE",
+    "gc": "expire snapshots TABLE, and clean orphans TABLE",
+    "head": "cat TABLE --limit 10",
+    "info": "show TABLE",
+    "insert": "write TABLE FILE",
+    "load": "write TABLE FILE",
+    "log": "history TABLE",
+    "optimize": "compact TABLE",
+    "options": "show TABLE, and alter TABLE --set KEY=VALUE",
+    "orphans": "clean orphans TABLE",
+    "query": "sql QUERY",
+    "read": "cat TABLE",
+    "restore": "rollback TABLE --to VERSION",
+    "schema": "show TABLE, or cat 'TABLE$schemas'",
+    "schemas": "cat 'TABLE$schemas'",
+    "select": "sql QUERY",
+    "snapshots": "history TABLE, or cat 'TABLE$snapshots'",
+    "stats": "report TABLE",
+    "tables": "ls DATABASE",
+    "tags": "tag list TABLE",
+    "branches": "branch list TABLE",
+    "truncate": "delete TABLE --where true",
+    "vacuum": "expire snapshots TABLE, and clean orphans TABLE",
+    "versions": "history TABLE",
+}
+
+#: Options of the program itself without a value, which no command has.
+_FLAGS = frozenset(("-v", "--verbose", "--no-color", "--no-progress"))
+
 
 class Commands(click.Group):
-    """The commands; a procedure that is taken for one is told apart, and ``-o`` may stand anywhere."""
+    """The commands; a procedure that is taken for one is told apart, and ``-o`` and ``-v`` may stand anywhere."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, with the form of the output in front, where click takes it."""
-        return super().parse_args(ctx, _output_first(args))
+        """The arguments, with those about the output in front, where click takes them."""
+        return super().parse_args(ctx, _own_first(args))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,7 +88,7 @@ class Commands(click.Group):
         """The command that the arguments begin with.
 
         Raises:
-            UsageError: There is none; the text says how a procedure of that name is called.
+            UsageError: There is none; the text says what it is called here, or how a procedure of that name is called.
         """
         try:
             return super().resolve_command(ctx, args)
@@ -57,14 +96,17 @@ class Commands(click.Group):
             from siltstone.procedures import PROCEDURES
 
             name = args[0].removeprefix("sys.").replace("-", "_").lower()
-            if name not in PROCEDURES:
+            if name in PROCEDURES:
+                text = f"'{args[0]}' is a procedure: siltstone call {name} table=... (siltstone call -h)"
+                raise click.UsageError(text, e.ctx) from None
+            known = ELSEWHERE.get(name) or " or ".join(difflib.get_close_matches(args[0], self.list_commands(ctx), n=2))
+            if not known:
                 raise
-            text = f"'{args[0]}' is a procedure: siltstone call {name} table=... (siltstone call -h)"
-            raise click.UsageError(text, e.ctx) from None
+            raise click.UsageError(f"No such command '{args[0]}': use siltstone {known}", e.ctx) from None
 
 
-def _output_first(args: Sequence[str]) -> list[str]:
-    """``cat t -o json`` as ``-o json cat t``; what stands behind ``--`` is no option."""
+def _own_first(args: Sequence[str]) -> list[str]:
+    """``cat t -o json`` as ``-o json cat t``, and so with -v; what stands behind ``--`` is no option."""
     first: list[str] = []
     rest: list[str] = []
     at = 0
@@ -73,11 +115,11 @@ def _output_first(args: Sequence[str]) -> list[str]:
         if arg == "--":
             rest.extend(args[at:])
             break
-        if arg in {"-o", "--output"} and args[at + 1 : at + 2] and args[at + 1] in FORMATS:
+        if arg in {"-o", "--output"} and args[at + 1 : at + 2]:
             first.extend(args[at : at + 2])
             at += 2
             continue
-        if arg.startswith("--output="):
+        if arg.startswith("--output=") or arg in _FLAGS:
             first.append(arg)
         else:
             rest.append(arg)
@@ -99,7 +141,12 @@ def _output_first(args: Sequence[str]) -> list[str]:
     help="A catalog defined in siltstone.toml; --warehouse replaces its warehouse. [env: SILTSTONE_CATALOG]",
 )
 @click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="The format of the output."
+    "-o",
+    "--output",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="The format of the output. -o and -v may stand behind the command, too.",
 )
 @click.option("--no-color", is_flag=True, help="Print without colors.")
 @click.option(
@@ -123,7 +170,7 @@ def cli(
     TABLE$snapshots, TABLE$files and so on are its system tables.
 
     Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not found, 4 conflict with other commits after all retries,
-    5 fsck found problems.
+    5 fsck found problems, 130 stopped by Ctrl-C: commits that were done before stay, and nothing else was changed.
     """
     ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
     ctx.with_resource(progress(not no_progress and by_environment(default=True)))
@@ -170,8 +217,10 @@ def _run(args: Sequence[str] | None) -> int:
     try:
         code = cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
         return code if isinstance(code, int) else exits.OK
-    except click.exceptions.Abort:
-        return exits.FAILURE
+    except click.exceptions.Abort as e:
+        code, text = exits.of_abort(e)
+        click.echo(text, err=True)
+        return code
     except click.ClickException as e:
         _print_usage_error(e)
         return exits.USAGE
@@ -215,7 +264,7 @@ def _print_usage_error(e: click.ClickException) -> None:
 
 
 def _print_error(e: Exception) -> None:
-    click.echo(visible_lines(f"error: {e}"), err=True)
+    click.echo(visible_lines(f"error: {exits.for_commands(str(e))}"), err=True)
 
 
 if __name__ == "__main__":

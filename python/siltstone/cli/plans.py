@@ -41,10 +41,16 @@ def carry_out(app: App, run: Callable[[bool], UpkeepReport], *, dry_run: bool, y
         return
     if not yes:
         plan = run(True)
-        if app.output == "table":
-            _show(app, plan, everything=False)
-        click.confirm(f"delete {plan.deleted_files} files?", abort=True, err=True)
+        if _does_something(plan):
+            if app.output == "table":
+                _show(app, plan, everything=False)
+            click.confirm(f"delete {plan.deleted_files} files?", abort=True, err=True)
     output.record(app, summary(run(False)))
+
+
+def _does_something(plan: UpkeepReport) -> bool:
+    """Whether files, versions or partitions would go; a question about nothing is none."""
+    return plan.deleted_files > 0 or any(plan.details.values())
 
 
 def _show(app: App, plan: UpkeepReport, *, everything: bool) -> None:

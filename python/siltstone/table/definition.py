@@ -89,6 +89,9 @@ class Definition:
             return [keys]
         if isinstance(keys, (bytes, int, float, dt.date)) or (isinstance(keys, str) and not is_file_name(keys)):
             keys = [keys]
+        is_one = isinstance(keys, tuple) and len(keys) == len(self.primary_key) > 1
+        if is_one and not any(isinstance(part, (Mapping, list, tuple)) for part in keys):
+            keys = [keys]
         is_list = isinstance(keys, (list, tuple, set, frozenset, range))
         if is_list and not any(isinstance(k, Mapping) or dataclasses.is_dataclass(k) for k in keys):
             return [self._key_of(value) for value in keys]
@@ -98,9 +101,10 @@ class Definition:
         key = self.primary_key
         parts = value if isinstance(value, tuple) else (value,)
         if len(parts) != len(key):
+            one, several = ", ".join(key), ", ".join(f"{name!r}: ..." for name in key)
             raise InvalidArgument(
                 f"{shown(value)} is not a key: the primary key has the columns {', '.join(key)}",
-                hint="give dicts such as " + str(dict.fromkeys(key, ...)),
+                hint=f"give values such as {one if len(key) == 1 else f'({one})'}, or dicts: {{{several}}}",
                 context={"table": self.name},
             )
         return dict(zip(key, parts, strict=True))

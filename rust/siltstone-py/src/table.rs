@@ -441,6 +441,11 @@ impl PyTable {
         interruptible(py, || Ok(Typed(table.compact_manifests()?)))
     }
 
+    fn losses(&self, py: Python<'_>, changes: &str) -> Result<Vec<String>> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.losses(changes)?))
+    }
+
     fn alter(&self, py: Python<'_>, changes: &str) -> Result<()> {
         let mut table = (*self.table()?).clone();
         interruptible(py, || {

@@ -45,7 +45,7 @@ def _named(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
         yield [str(path)]
 
 
-def _write(app: App, t: Table, files: list[str], mode: str) -> None:
+def _write(app: App, t: Table, files: list[str], mode: str, made: dict[str, Any] | None = None) -> None:
     reports: list[CommitReport] = []
     if mode == "overwrite":
         if len(files) > 1:
@@ -62,7 +62,8 @@ def _write(app: App, t: Table, files: list[str], mode: str) -> None:
             reports.append(done(w.commit()))
     (report,) = reports
     snapshots = [s.id for s in report.snapshots]
-    output.record(app, {"rows": report.rows, "files": report.files, "snapshots": snapshots, "notes": report.notes})
+    told = {"rows": report.rows, "files": report.files, "snapshots": snapshots, "notes": report.notes}
+    output.record(app, told | (made or {}))
 
 
 @click.command()
@@ -113,7 +114,8 @@ def import_(
 ) -> None:
     """Create a table from files, and write their rows into it.
 
-    The table, db.table, gets the columns of the first FILE.
+    The table, db.table, gets the columns of the first FILE. Columns of CSV and JSON have the narrowest type that holds
+    all of their values: one that is no number makes the column a STRING. The types are printed.
     """
     from siltstone._files import file_schema
 
@@ -129,7 +131,7 @@ def import_(
             partition_by=_columns("--partition-by", partitions),
         )
         try:
-            _write(app, t, named, "append")
+            _write(app, t, named, "append", {"columns": {f.name: str(f.type) for f in t.schema}})
         except BaseException:
             # somebody else may write into it by now, so it is not dropped
             click.echo(f"{table} was created, without these rows: go on with 'siltstone write', or drop it", err=True)
@@ -147,7 +149,8 @@ def import_(
 def export(app: App, /, table: str, file: str, select: str | None, limit: int, force: bool, **query: Any) -> None:
     """Write rows into a file.
 
-    The name of FILE says its format: .parquet, .arrow, .csv or .json (one object per line).
+    The name of FILE says its format: .parquet, .arrow, .csv or .json (one object per line). To write to the standard
+    output use siltstone cat TABLE -o csv or -o json.
     """
     path = pathlib.Path(file)
     columns = [c.strip() for c in select.split(",")] if select else None

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def query_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which rows of which version."""
     for option in (
-        click.option("--as-of", help="Read the version of this time: ISO 8601, or epoch milliseconds."),
+        click.option(
+            "--as-of", help="Read the version of this time: ISO 8601, local time without a zone, or epoch milliseconds."
+        ),
         click.option("--tag", help="Read the version that this tag names."),
         click.option("--version", help="Read this version: a tag name or a snapshot id."),
         click.option(

@@ -21,7 +21,11 @@ def ls(app: App, name: str | None) -> None:
     """List databases, or the tables of a database."""
     catalog = app.catalog()
     if name is None:
-        output.rows(app, [{"database": d, "tables": len(catalog.tables(d))} for d in catalog.databases()])
+        output.rows(
+            app,
+            [{"database": d, "tables": len(catalog.tables(d))} for d in catalog.databases()],
+            ["database", "tables"],
+        )
     else:
         output.rows(app, [{"table": f"{name}.{t}"} for t in catalog.tables(name)], ["table"])
 
@@ -98,7 +102,7 @@ def _bar(size: int, total: int, mark: str) -> str:
 )
 @pass_app
 def history(app: App, table: str, limit: int) -> None:
-    """List the newest snapshots."""
+    """List the newest snapshots. Times are in UTC, with +00:00; --as-of takes them as they stand here."""
     from siltstone.report import as_dict
 
     snapshots = [as_dict(s) for s in app.table(table).history(limit)]

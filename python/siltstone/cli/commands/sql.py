@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +31,8 @@ _OWN = {"information_schema", "memory", "pg_catalog", "system", "temp"}
 def sql(app: App, query: str) -> None:
     """Run a SQL query over the tables of the catalog.
 
-    Tables are named db.table. DuckDB runs the query: pip install 'siltstone[duckdb]'.
+    Tables are named db.table; names with $ are quoted: shop."orders$snapshots". Each is read as it is now: older
+    versions are read by siltstone cat. DuckDB runs the query: pip install 'siltstone[duckdb]'.
 
     Columns and conditions are pushed into the tables. Statements that change something are refused, and so are tables
     with columns whose names differ only in case: DuckDB takes them for one.
@@ -51,7 +53,7 @@ def sql(app: App, query: str) -> None:
             rows = (row for batch in running.batches() for row in rows_of(batch))
             output.rows(app, rows, running.columns, null="NULL")
     except duckdb.Error as e:
-        raise click.UsageError(f"DuckDB: {visible(str(e))}") from e
+        raise click.UsageError(f"DuckDB: {_in_lines(str(e))}") from e
     except RuntimeError as e:
         if str(e) != _INTERRUPTED:
             raise
@@ -63,10 +65,40 @@ def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     tree = json.loads(text)
     if tree.get("error"):
-        raise click.UsageError(f"this cannot be run as a query: {visible(str(tree.get('error_message')))}")
+        raise click.UsageError(f"this cannot be run as a query: {_said(query, str(tree.get('error_message')))}")
     if len(tree["statements"]) != 1:
         raise click.UsageError("give one query, not several")
     return set(_named(tree))
+
+
+#: First words of statements that are no queries, and the command that does it.
+_COMMANDS = {
+    "delete": "siltstone delete TABLE --where CONDITION",
+    "update": "siltstone update TABLE --set COLUMN=VALUE --where CONDITION",
+    "insert": "siltstone write TABLE FILE",
+    "merge": "t.merge(source, on) in Python, or siltstone write TABLE FILE --mode upsert",
+    "create": "siltstone create TABLE",
+    "drop": "siltstone drop TABLE",
+    "alter": "siltstone alter TABLE",
+    "truncate": "siltstone delete TABLE --where true",
+    "call": "siltstone call PROCEDURE",
+}
+_TRAVEL = re.compile(r"\b(?:version|timestamp|system_time)\s+as\s+of\b", re.IGNORECASE)
+
+
+def _said(query: str, error: str) -> str:
+    """What to do instead of a statement that is no query; else what DuckDB says."""
+    first = query.split(maxsplit=1)[0].lower() if query.strip() else ""
+    if first in _COMMANDS:
+        return f"{visible(first)} is no query: use {_COMMANDS[first]}"
+    if _TRAVEL.search(query):
+        return "DuckDB has no AS OF for versions: use siltstone cat TABLE with --version, --tag or --as-of"
+    return _in_lines(error)
+
+
+def _in_lines(text: str) -> str:
+    """A text of DuckDB, which has lines of its own."""
+    return "\n".join(visible(line) for line in text.splitlines())
 
 
 def _named(tree: Any) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from siltstone._visible import visible_lines
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app, table_argument, yes_option
 
@@ -36,7 +37,8 @@ def alter(
 ) -> None:
     """Change the columns, options or comment of a table.
 
-    Changes are made in the order of the options below, as one new schema. All but --comment can be repeated.
+    Changes are made in the order of the options below, as one new schema. All but --comment can be repeated. Where
+    values may be lost (--drop-column, and a --set-type that does not hold all values) it asks first, unless --yes.
     """
     t = app.table(table)
     change = t.alter()
@@ -51,13 +53,24 @@ def alter(
     ]
     if not steps:
         raise click.UsageError("say what to change, for example --add-column 'note STRING'")
-    if dropped and not yes:
-        click.confirm(f"drop {', '.join(dropped)} of {t.name} with all values?", abort=True, err=True)
     for step, given in steps:
         step(*given)
+    losses = change.losses()
+    if not yes:
+        _ask(t.name, dropped, losses)
     change.commit()
     columns = [{"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in t.schema]
     output.record(app, {"table": t.name, "schema": t.schema_id, "columns": columns, "options": t.options})
+
+
+def _ask(table: str, dropped: tuple[str, ...], losses: list[str]) -> None:
+    """Ask before values are lost."""
+    if dropped:
+        click.confirm(f"drop {', '.join(dropped)} of {table} with all values?", abort=True, err=True)
+    for text in losses:
+        click.echo(visible_lines(text), err=True)
+    if losses:
+        click.confirm(f"change {table} so that values of {len(losses)} columns may be lost?", abort=True, err=True)
 
 
 def _pair(option: str, text: str, form: str) -> tuple[str, str]:

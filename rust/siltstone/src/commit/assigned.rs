@@ -236,7 +236,7 @@ pub(crate) fn key_hashes(ctx: &TableContext, bucket: &BucketId, file: &DataFileM
 
 fn moved(ctx: &TableContext, bucket: &BucketId, other: u16) -> Error {
     let text = "another commit has put a key of these rows into another bucket";
-    let partition = ctx.paths.partition_path(&bucket.partition).unwrap_or_default();
+    let partition = ctx.paths.partition_shown(&bucket.partition).unwrap_or_default();
     Error::new(ErrorKind::CommitConflict, text)
         .with("table", &ctx.name)
         .with("partition", partition)

@@ -142,7 +142,7 @@ pub(super) fn check_number_is_newest(
     );
     Err(Error::new(ErrorKind::CommitConflict, text)
         .with("table", &ctx.name)
-        .with("partition", ctx.paths.partition_path(&entry.partition).unwrap_or_default().trim_end_matches('/'))
+        .with("partition", ctx.paths.partition_shown(&entry.partition).unwrap_or_default().trim_end_matches('/'))
         .with("file", &entry.file.file_name)
         .hint("open the table again and write the rows again; nothing was committed"))
 }

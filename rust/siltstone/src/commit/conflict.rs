@@ -182,14 +182,14 @@ impl ConflictCheck<'_> {
     }
 
     fn partition(&self, entry: &ManifestEntry) -> String {
-        match self.ctx.paths.partition_path(&entry.partition) {
+        match self.ctx.paths.partition_shown(&entry.partition) {
             Ok(path) if !path.is_empty() => path,
             _ => "(the whole table)".to_owned(),
         }
     }
 
     fn file(&self, entry: &Checked<'_>) -> String {
-        let path = self.ctx.paths.partition_path(&entry.entry.partition).unwrap_or_default();
+        let path = self.ctx.paths.partition_shown(&entry.entry.partition).unwrap_or_default();
         let (bucket, file) = (entry.entry.bucket, &entry.entry.file);
         let vector = entry.vector.map(|name| format!(", deletion vectors {name}")).unwrap_or_default();
         format!("{path}, bucket {bucket}, level {}, file {}{vector}", file.level, file.file_name)

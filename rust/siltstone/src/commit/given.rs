@@ -59,7 +59,7 @@ fn given_two(ctx: &TableContext, entry: &IndexManifestEntry, other: u16) -> Erro
     let text = "a job has given rows of one key to two buckets";
     Error::new(ErrorKind::InvalidArgument, text)
         .with("table", &ctx.name)
-        .with("partition", ctx.paths.partition_path(&entry.partition).unwrap_or_default())
+        .with("partition", ctx.paths.partition_shown(&entry.partition).unwrap_or_default())
         .with("bucket", entry.bucket)
         .with("other", other)
         .hint("give rows the buckets that shared_writes.assigner(plan) gives them; nothing was committed")

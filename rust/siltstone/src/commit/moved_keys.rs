@@ -218,7 +218,7 @@ impl<'a> Check<'a> {
                 let hashes = self.hashes(batch?.columns(), &ours.hasher)?;
                 if ours.places.find(&hashes)?.iter().any(Option::is_some) {
                     let text = "a key of these rows lives in a partition that the overwrite leaves as it is";
-                    let partition = self.ctx.paths.partition_path(&split.bucket.partition)?;
+                    let partition = self.ctx.paths.partition_shown(&split.bucket.partition)?;
                     return Err(Error::new(ErrorKind::InvalidArgument, text)
                         .with("table", &self.ctx.name)
                         .with("partition", partition)
@@ -263,7 +263,7 @@ impl<'a> Check<'a> {
                 if found.iter().zip(back).all(agrees) {
                     return Ok(());
                 }
-                let partition = self.ctx.paths.partition_path(&file.partition).unwrap_or_default();
+                let partition = self.ctx.paths.partition_shown(&file.partition).unwrap_or_default();
                 let text = "another commit has put a key of these rows into another partition or bucket";
                 Err(self.conflict(text).with("partition", partition).with("bucket", file.bucket))
             })?;

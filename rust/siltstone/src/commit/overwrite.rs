@@ -65,7 +65,7 @@ impl Partitions {
     fn check_members(&self, ctx: &TableContext, spec: &PartitionSpec, new: &[ManifestEntry]) -> Result<()> {
         for entry in new {
             if !self.contains(ctx, &entry.partition)? {
-                let found = ctx.paths.partition_path(&entry.partition)?;
+                let found = ctx.paths.partition_shown(&entry.partition)?;
                 let wanted: Vec<String> =
                     spec.iter().map(|(k, v)| format!("{k}={}", v.as_deref().unwrap_or("null"))).collect();
                 let text = format!(

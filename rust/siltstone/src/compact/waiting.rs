@@ -61,7 +61,7 @@ pub(super) fn take_waiting(
             let text = format!("a partition has files of {number} and of {} buckets", entry.total_buckets);
             return Err(Error::new(ErrorKind::CorruptFile, text)
                 .with("table", &ctx.name)
-                .with("partition", ctx.paths.partition_path(&entry.partition)?));
+                .with("partition", ctx.paths.partition_shown(&entry.partition)?));
         }
     }
     put_in_order(ctx, snapshot, &mut partitions)?;

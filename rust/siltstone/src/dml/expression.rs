@@ -32,6 +32,16 @@ use crate::{
 
 const INSTEAD: &str = "use literals, columns, + - * / DIV % ||, CASE, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
 
+/// An error about a text that is one word, and so the name of a column: mostly the text itself was meant.
+fn plain_word(text: &str, error: Error) -> Error {
+    let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let said = error.hint_text().unwrap_or_default().to_owned();
+    if !is_word || error.kind() != ErrorKind::InvalidArgument {
+        return error;
+    }
+    error.hint(format!("a text needs quotes of its own: \"'{text}'\", or st.lit('{text}'); {said}"))
+}
+
 const NEW_VALUE: Grammar = Grammar {
     what: "new value",
     example: "write a SQL expression; a text needs quotes of its own: {'status': \"'done'\"}",
@@ -75,7 +85,7 @@ impl Assignment {
         let field = resolve_column(fields, column, true)?.clone();
         let named = |e: Error| e.with("column", column).with("value", shorten(text));
         let expr = parse_qualified(text, &NEW_VALUE, qualify).map_err(named)?;
-        let node = node(&expr, scope).map_err(named)?;
+        let node = node(&expr, scope).map_err(|e| named(plain_word(text, e)))?;
         if matches!(node, Node::Literal(Literal::Null)) && !field.data_type.nullable {
             return Err(named(Error::new(ErrorKind::NullInKey, "the column is NOT NULL")));
         }

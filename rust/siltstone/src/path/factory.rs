@@ -149,8 +149,23 @@ impl PathFactory {
         Ok(levels.collect::<Vec<_>>().join("/"))
     }
 
+    /// As [`Self::partition_path`], for people: days and times as conditions and specs have them, whatever directories do.
+    pub fn partition_shown(&self, partition: &[u8]) -> Result<String> {
+        let shown = |(name, value, data_type): (&String, Datum, &DataType)| {
+            format!("{}={}", escape(name), escape(&self.value_text(&value, data_type, datum_to_text)))
+        };
+        Ok(self.partition_values(partition)?.into_iter().map(shown).collect::<Vec<_>>().join("/"))
+    }
+
     /// Name and text of each partition value, as directories have them before escaping.
     pub fn partition_spec(&self, partition: &[u8]) -> Result<Vec<(String, String)>> {
+        let text = if self.legacy_names { datum_to_legacy_text } else { datum_to_text };
+        let values = self.partition_values(partition)?.into_iter();
+        Ok(values.map(|(name, value, data_type)| (name.clone(), self.value_text(&value, data_type, text))).collect())
+    }
+
+    /// Name, value and type of each partition key.
+    fn partition_values(&self, partition: &[u8]) -> Result<Vec<(&String, Datum, &DataType)>> {
         if self.partition_names.is_empty() {
             return Ok(Vec::new());
         }
@@ -166,17 +181,13 @@ impl PathFactory {
             ));
         }
         let values = row.datums(&self.partition_types)?;
-        let named = self.partition_names.iter().zip(values.iter().zip(&self.partition_types));
-        Ok(named.map(|(name, (value, data_type))| (name.clone(), self.value_text(value, data_type))).collect())
+        let named = self.partition_names.iter().zip(values.into_iter().zip(&self.partition_types));
+        Ok(named.map(|(name, (value, data_type))| (name, value, data_type)).collect())
     }
 
     /// Null and blank values share the default partition's directory.
-    fn value_text(&self, value: &Datum, data_type: &DataType) -> String {
-        let text = match value {
-            Datum::Null => String::new(),
-            _ if self.legacy_names => datum_to_legacy_text(value, data_type),
-            _ => datum_to_text(value, data_type),
-        };
+    fn value_text(&self, value: &Datum, data_type: &DataType, text: fn(&Datum, &DataType) -> String) -> String {
+        let text = if value.is_null() { String::new() } else { text(value, data_type) };
         if text.chars().all(is_java_whitespace) { self.default_partition.clone() } else { text }
     }
 }

@@ -232,7 +232,7 @@ fn check_same_buckets(ctx: &TableContext, old: &[ManifestEntry], new: &[Manifest
                 format!("the two states have {total} and {} buckets and cannot be compared", entry.total_buckets);
             return Err(Error::new(ErrorKind::InvalidArgument, message)
                 .with("table", &ctx.name)
-                .with("partition", ctx.paths.partition_path(&entry.partition)?)
+                .with("partition", ctx.paths.partition_shown(&entry.partition)?)
                 .hint("read with mode 'delta', or compare states with the same number of buckets"));
         }
     }

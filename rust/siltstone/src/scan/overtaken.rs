@@ -135,6 +135,11 @@ enum MissingKind {
     Manifest,
 }
 
+/// Whether an error says that a data, index or manifest file is gone.
+pub fn is_of_missing_file(error: &Error) -> bool {
+    missing_file(error).is_some()
+}
+
 /// The file that an error says is gone.
 fn missing_file(error: &Error) -> Option<(MissingKind, &str)> {
     let path = error.context_value("file").filter(|_| error.kind() == ErrorKind::FileNotFound)?;

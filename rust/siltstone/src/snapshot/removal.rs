@@ -426,6 +426,12 @@ impl Removals {
         self.taken_back().any(|rollback| rollback.record > known && rollback.kept < id)
     }
 
+    /// Whether a rollback that the writer of the newest version did not know may have taken back a version of this id: what names
+    /// it is older.
+    pub fn may_have_taken(&self, id: i64, newest: &Snapshot) -> bool {
+        self.rolled_back_since(self.known(newest).unwrap_or_default(), id)
+    }
+
     /// All rollbacks, as far as anybody who has read versions needs to know, the oldest first.
     pub fn taken_back(&self) -> impl Iterator<Item = TakenBack> + '_ {
         self.forgotten.iter().cloned().chain(self.rollbacks.iter().map(TakenBack::from))

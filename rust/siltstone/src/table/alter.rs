@@ -6,7 +6,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     scan::{bucket_vectors, overtaken::at_newest},
-    schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
+    schema::{READ_BRANCHES, SchemaChange, TableSchema, losses, notes, switches_vectors_off},
 };
 
 impl Table {
@@ -17,6 +17,8 @@ impl Table {
         self.check_branches(&changes)?;
         let ctx = self.context();
         let check = |old: &TableSchema, new: &TableSchema| self.check_no_vectors(old, new);
+        // other changes may come in between: what is said is about the schemas as they are now
+        let said = self.said_of(&changes)?;
         let changed = match self.server()? {
             Some(served) => ctx.schemas.changed(&changes, &check).and_then(|_| {
                 let changes: Value = changes.iter().map(SchemaChange::to_java).collect();
@@ -25,7 +27,32 @@ impl Table {
             None => ctx.schemas.commit_changes_if(&changes, &check).map(drop),
         };
         changed.map_err(|e| e.with("table", &ctx.name))?;
+        for text in said {
+            tracing::warn!(table = ctx.name, "{text}");
+        }
         self.reload()
+    }
+
+    /// Values that changes of types would lose, in words, for a question before [`Table::alter`]; nothing is changed.
+    pub fn losses(&self, changes: &str) -> Result<Vec<String>> {
+        let changes = SchemaChange::list_from_json(changes)?;
+        let ctx = self.context();
+        if ctx.snapshots().latest_id()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let (old, new) = ctx.schemas.changed(&changes, &|_, _| Ok(())).map_err(|e| e.with("table", &ctx.name))?;
+        Ok(losses(&old, &new))
+    }
+
+    /// What [`Table::alter`] warns of.
+    fn said_of(&self, changes: &[SchemaChange]) -> Result<Vec<String>> {
+        let ctx = self.context();
+        let (old, new) = ctx.schemas.changed(changes, &|_, _| Ok(())).map_err(|e| e.with("table", &ctx.name))?;
+        let mut said = notes(Some(&old), &new)?;
+        if ctx.snapshots().latest_id()?.is_some() {
+            said.extend(losses(&old, &new));
+        }
+        Ok(said)
     }
 
     /// Where rows are deleted by vectors, tables without the mode would show them again. The stored schemas say whether the

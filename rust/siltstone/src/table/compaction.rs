@@ -90,7 +90,7 @@ impl Table {
     }
 
     fn describe_task(&self, task: &CompactionTask) -> Result<PlannedTask> {
-        let path = self.context().paths.partition_path(&task.bucket.partition)?;
+        let path = self.context().paths.partition_shown(&task.bucket.partition)?;
         Ok(PlannedTask {
             partition: path.trim_end_matches('/').to_owned(),
             bucket: task.bucket.bucket,

@@ -10,6 +10,7 @@ use crate::{
     Error, ErrorKind, Result,
     commit::replaced,
     io::{BatchStream, TableContext},
+    scan::overtaken::is_of_missing_file,
 };
 
 impl Table {
@@ -51,6 +52,9 @@ fn because_replaced(ctx: &TableContext, error: Error) -> Error {
     );
     match is_of_what_lies_there.then(|| replaced(ctx)) {
         Some(Ok(Some(gone))) => gone.caused_by(error),
+        _ if is_of_missing_file(&error) && error.hint_text().is_none() => error.with("table", &ctx.name).hint(
+            "t.maintenance.fsck() says which versions need it; restore the file, or roll back to a version without it",
+        ),
         _ => error,
     }
 }

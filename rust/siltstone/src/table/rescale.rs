@@ -190,7 +190,7 @@ impl Table {
             notes.push(format!("the option 'bucket' {would} the value {} instead of {option}", plan.buckets));
         }
         for found in &plan.partitions {
-            let place = match self.context().paths.partition_path(&found.partition)? {
+            let place = match self.context().paths.partition_shown(&found.partition)? {
                 path if path.is_empty() => "the table".to_owned(),
                 path => path.trim_end_matches('/').to_owned(),
             };

@@ -70,7 +70,7 @@ impl Table {
         let (least, most) = (&entry.file.min_key, &entry.file.max_key);
         let keys = || -> Result<_> { Ok((key_text(least, &types)?, key_text(most, &types)?)) };
         Ok(FileEntry {
-            partition_path: ctx.paths.partition_path(&entry.partition)?.trim_end_matches('/').to_owned(),
+            partition_path: ctx.paths.partition_shown(&entry.partition)?.trim_end_matches('/').to_owned(),
             keys: (!types.is_empty()).then(keys).transpose()?,
             path: ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?,
             entry,

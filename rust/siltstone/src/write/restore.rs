@@ -124,7 +124,7 @@ fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
     if entry.total_buckets == wanted || entry.total_buckets <= 0 {
         return Ok(());
     }
-    let place = match ctx.paths.partition_path(&entry.partition)? {
+    let place = match ctx.paths.partition_shown(&entry.partition)? {
         path if path.is_empty() => "the table".to_owned(),
         path => format!("partition {path}"),
     };

@@ -20,6 +20,8 @@ use crate::{
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},
     scan::{EntryFilter, LastWrites, live_entries_with_last_writes, overtaken::at_newest},
+    schema::{DATE_SAYS_NONE, day_of_age},
+    types::DataType,
 };
 
 /// Which partitions are old.
@@ -92,7 +94,12 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
             Some(true) => old.push((key, partition)),
             Some(false) => {}
             None => {
-                let note = format!("partition {} never expires: {}", ctx.paths.partition_path(&key)?, ages.unknown());
+                let pattern = expiry.pattern.as_deref();
+                let note = format!(
+                    "partition {} never expires: {}",
+                    ctx.paths.partition_shown(&key)?,
+                    ages.unknown(ctx, pattern)
+                );
                 tracing::warn!(table = ctx.name, "{note}");
                 plan.notes.push(note);
             }
@@ -140,7 +147,7 @@ fn already(ctx: &TableContext, made: &[i64], dropped: &[&Vec<u8>]) -> Result<Opt
 }
 
 fn names<'k>(ctx: &TableContext, keys: impl Iterator<Item = &'k Vec<u8>>) -> Result<Vec<String>> {
-    keys.map(|key| ctx.paths.partition_path(key)).collect()
+    keys.map(|key| ctx.paths.partition_shown(key)).collect()
 }
 
 /// What one commit did.
@@ -179,6 +186,11 @@ fn values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<(String, Option<St
     Ok(ctx.paths.partition_names().iter().cloned().zip(texts).collect())
 }
 
+/// Names and types of the partition keys.
+fn keys(ctx: &TableContext) -> impl Iterator<Item = (&str, &DataType)> {
+    ctx.paths.partition_names().iter().map(String::as_str).zip(ctx.paths.partition_types())
+}
+
 /// How old partitions are found.
 enum Ages {
     /// By their values: those before this time (local wall clock, epoch milliseconds) are old.
@@ -207,13 +219,19 @@ impl Ages {
     }
 
     /// Why nobody can tell.
-    fn unknown(&self) -> &'static str {
+    fn unknown(&self, ctx: &TableContext, pattern: Option<&str>) -> String {
         match self {
+            Self::Values(..) if day_of_age(keys(ctx), pattern).is_some() => {
+                format!(
+                    "{DATE_SAYS_NONE}; partition.expiration-strategy = update-time lets it expire by its last write"
+                )
+            }
             Self::Values(..) => {
                 "its values say no date by partition.timestamp-pattern and partition.timestamp-formatter; \
-                 partition.expiration-strategy = update-time needs none"
+                                 partition.expiration-strategy = update-time needs none"
+                    .to_owned()
             }
-            Self::Writes(_) => "its manifests do not say when its files were made",
+            Self::Writes(_) => "its manifests do not say when its files were made".to_owned(),
         }
     }
 }

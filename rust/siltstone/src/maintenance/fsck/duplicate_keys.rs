@@ -99,7 +99,7 @@ impl Check<'_> {
             match twice(planned, &splits, threads, HELD) {
                 Ok(0) => {}
                 Ok(keys) => {
-                    let name = planned.ctx.paths.partition_path(&partition).unwrap_or_default();
+                    let name = planned.ctx.paths.partition_shown(&partition).unwrap_or_default();
                     let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
                     let message = format!("{keys} primary keys come twice{where_}");
                     let repair = match &planned.ctx {

@@ -82,10 +82,12 @@ impl Check<'_> {
                 }
                 Some(_) => continue,
             };
-            wrong.push((code, place.clone(), message, *repair));
+            wrong.push((code, path.clone(), place.clone(), message, *repair));
         }
-        for (code, place, message, repair) in wrong {
-            self.verdict.problem(code, &place, message, repair);
+        let needed = self.needed(&wrong.iter().map(|(_, path, ..)| path.as_str()).collect())?;
+        for (code, path, seen, message, repair) in wrong {
+            let (place, by) = needed.by(&path, &seen, &self.versions);
+            self.verdict.problem(code, &place, message + &by, repair);
         }
         Ok(())
     }
@@ -94,13 +96,18 @@ impl Check<'_> {
     pub(super) fn unreferenced(&mut self, now: i64) {
         match remove_orphan_files(self.ctx, now, now, true) {
             Ok(report) => {
+                let paths: Vec<String> = report.plan.files().map(|file| file.path.clone()).collect();
+                self.hints_ahead(&paths);
                 for file in report.plan.files() {
                     let message = format!("{} bytes that nothing refers to", file.bytes);
                     let repair = "remove orphan files, unless a writer is about to commit it";
                     self.verdict.warning("unreferenced-file", &file.path, message, repair);
                 }
             }
-            Err(e) => self.verdict.warning("unknown-references", &self.ctx.location.clone(), e.to_string(), RESTORE),
+            Err(e) => {
+                self.hints_ahead(&[]);
+                self.verdict.warning("unknown-references", &self.ctx.location.clone(), e.to_string(), RESTORE);
+            }
         }
     }
 }

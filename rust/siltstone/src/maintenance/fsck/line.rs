@@ -15,7 +15,19 @@ use crate::{
     snapshot::{Removals, Snapshot, SnapshotManager, is_main},
 };
 
+const WRONG_HINT: &str =
+    "delete the hint: readers list the directory without it, and programs in Java may follow a wrong one";
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
+
+/// A hint that names a later snapshot than there is.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    path: String,
+    message: String,
+    /// Where nothing says that there was such a snapshot.
+    plain: String,
+    repair: String,
+}
 
 fn files(metas: &[&ManifestFileMeta]) -> i64 {
     crate::limits::sum(metas.iter().map(|meta| meta.num_added_files.saturating_sub(meta.num_deleted_files)))
@@ -109,7 +121,13 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
+    pub(super) fn hints(
+        &mut self,
+        ctx: &TableContext,
+        snapshots: &SnapshotManager,
+        ids: &[i64],
+        removals: &Removals,
+    ) -> Result<()> {
         for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
             let path = snapshots.hint_path(hint);
             let found = match ctx.fs.read_at_most(&path, NUMBER_BYTES) {
@@ -122,15 +140,69 @@ impl Check<'_> {
                 continue;
             }
             if let (Some(found), Some(newest), "LATEST") = (found, right, hint)
-                && self.astray(snapshots, found, *newest)?
+                && (self.astray(snapshots, found, *newest)? || self.lost_newest(snapshots, found, *newest, removals)?)
             {
                 continue;
             }
             let text = |id: Option<&i64>| id.map_or_else(|| "nothing".to_owned(), ToString::to_string);
             let message = format!("the hint says {}, the directory {}", text(found.as_ref()), text(right));
-            self.verdict.warning("wrong-hint", &path, message, "delete the hint; readers list the directory");
+            self.verdict.warning("wrong-hint", &path, message, WRONG_HINT);
         }
         Ok(())
+    }
+
+    /// Whether `LATEST` names a snapshot that is not there, and nobody took it back: commits write the hint behind the snapshot,
+    /// rollbacks before they delete it, or behind a record.
+    fn lost_newest(
+        &mut self,
+        snapshots: &SnapshotManager,
+        hint: i64,
+        newest: i64,
+        removals: &Removals,
+    ) -> Result<bool> {
+        if hint <= newest || snapshots.exists(hint)? {
+            // committed since the versions were listed, or nothing of the line
+            return Ok(hint > newest && snapshots.ids().is_ok_and(|ids| ids.contains(&hint)));
+        }
+        if snapshots.ids().is_ok_and(|ids| ids.last().is_some_and(|last| *last >= hint)) {
+            return Ok(true);
+        }
+        // taken back since, or before that by a rollback that was cut short
+        let moved = snapshots.hint("LATEST")? != Some(hint);
+        let Ok(standing) = snapshots.get(newest) else { return Ok(false) };
+        if moved || removals.may_have_taken(hint, &standing) {
+            return Ok(moved);
+        }
+        let lost = if hint == newest.saturating_add(1) {
+            format!("snapshot {hint} is missing")
+        } else {
+            format!("snapshots {} to {hint} are missing", newest.saturating_add(1))
+        };
+        let message = format!(
+            "{lost}: the hint names {hint}, and the newest that is there is {newest}; rows of later commits are gone for \
+             readers, and Java's follow the hint and fail"
+        );
+        let path = snapshots.hint_path("LATEST");
+        let repair = format!(
+            "restore {} before anything is committed; if there is no copy, or another program rolled the table back, delete \
+             the hint and write the lost rows again",
+            snapshots.path(hint)
+        );
+        let plain = format!("the hint says {hint}, the directory {newest}");
+        self.ahead.push(Ahead { path, message, plain, repair });
+        Ok(true)
+    }
+
+    /// Hints that name a later snapshot than there is: lists of manifests that no version names are what a lost one has left.
+    pub(super) fn hints_ahead(&mut self, unreferenced: &[String]) {
+        let is_lost = unreferenced.iter().any(|path| path.contains("/manifest/manifest-list-"));
+        for Ahead { path, message, plain, repair } in std::mem::take(&mut self.ahead) {
+            if is_lost {
+                self.verdict.problem("missing-snapshot", &path, message, &repair);
+            } else {
+                self.verdict.warning("wrong-hint", &path, plain, WRONG_HINT);
+            }
+        }
     }
 
     /// Whether readers that follow `LATEST` get an older version than the newest.

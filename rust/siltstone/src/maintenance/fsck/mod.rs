@@ -23,6 +23,7 @@ mod keys;
 mod layout;
 mod line;
 mod manifests;
+mod needed;
 mod partitions;
 mod row_ids;
 mod stable_snapshot;
@@ -131,6 +132,9 @@ struct Check<'a> {
     schemas: HashSet<i64>,
     /// Schemas that data files need and that are gone, by branch.
     lost_schemas: HashSet<(String, i64)>,
+    /// Snapshots and tags of all branches.
+    versions: Vec<needed::Version>,
+    ahead: Vec<line::Ahead>,
 }
 
 impl Check<'_> {
@@ -226,6 +230,8 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         files: BTreeMap::new(),
         schemas: HashSet::new(),
         lost_schemas: HashSet::new(),
+        versions: Vec::new(),
+        ahead: Vec::new(),
     };
     let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
     let mut contexts = Vec::new();

@@ -1,6 +1,6 @@
 //! Versions: what each snapshot, tag and long-lived changelog says, against its manifests.
 
-use super::{Check, RESTORE, index::LiveFiles, is_of_table, manifests::ask_for_entries};
+use super::{Check, RESTORE, index::LiveFiles, is_of_table, manifests::ask_for_entries, needed::Version};
 use crate::{
     commit::invariants::levels_are_sorted_runs,
     error::Result,
@@ -30,7 +30,7 @@ impl Check<'_> {
         let Some(removals) = removals else { return Ok(Vec::new()) };
         // a snapshot that cannot be read is told below
         let ids = snapshots.ids().or_else(|_| snapshots.listed_ids())?;
-        self.hints(ctx, &snapshots, &ids)?;
+        self.hints(ctx, &snapshots, &ids, &removals)?;
         self.left_over(&snapshots, &ids)?;
         self.half_forwarded(ctx, &removals);
         if ids.is_empty() {
@@ -101,6 +101,7 @@ impl Check<'_> {
         carried: &mut LiveFiles,
     ) -> Result<()> {
         self.verdict.count("versions", 1);
+        self.versions.push(Version::new(ctx, place, version, kind == VersionKind::Newest));
         // what is known of the version before goes on only with a version that is read to its end
         let mut live = if before.is_some() { std::mem::take(carried) } else { LiveFiles::default() };
         if !self.schemas.contains(&version.schema_id) {

@@ -72,7 +72,7 @@ pub(super) fn not_empty(name: &str, left: usize, what: &str) -> Error {
 pub(super) fn table_exists(name: &TableName) -> Error {
     Error::new(ErrorKind::TableExists, format!("the table '{}' exists already", name.plain()))
         .with("table", name.plain())
-        .hint("choose another name, or ask for it only if it does not exist")
+        .hint("choose another name, or open the one that is there; exist_ok=True creates none where there is one")
 }
 
 pub(super) fn other_object(name: &TableName, kind: &str) -> Error {
@@ -83,7 +83,8 @@ pub(super) fn other_object(name: &TableName, kind: &str) -> Error {
 pub(super) fn no_files(name: &TableName, location: &str) -> Error {
     let message = format!("the catalog has the table '{}', and its directory holds none", name.plain());
     Error::new(ErrorKind::TableNotFound, message).with("table", name.plain()).with("path", location).hint(
-        "drop it from the catalog, or bring its files back; a rename that was stopped is finished by the same call",
+        "is the warehouse the right one? If it is, bring its files back, or drop it from the catalog; a rename that was stopped \
+         is finished by the same call",
     )
 }
 

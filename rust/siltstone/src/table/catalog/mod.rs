@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_renames, is_storage_option, watch, watched};
 use crate::options::{CoreOptions, without_secrets};
 use crate::path::branch_root;
-use crate::schema::{NewTable, SchemaManager, TableSchema};
+use crate::schema::{NewTable, SchemaManager, TableSchema, notes};
 use crate::snapshot::{BranchManager, UpkeepLock};
 
 const SUFFIX: &str = ".db";
@@ -275,14 +275,20 @@ impl Catalog {
             }
         }
         let schema = table.into_schema().map_err(|e| e.with("table", &name))?;
-        if let Some(server) = &self.server {
-            return self.add_served(server, name, &schema, if_not_exists);
+        let notes = notes(None, &schema)?;
+        let made = if let Some(server) = &self.server {
+            self.add_served(server, name, &schema, if_not_exists)
+        } else {
+            self.check_nothing_left(&name)?;
+            match &self.metastore {
+                None => self.make_table(name, schema, if_not_exists),
+                Some(metastore) => self.add_table(metastore, name, schema, if_not_exists),
+            }
+        }?;
+        for note in notes {
+            tracing::warn!("{note}");
         }
-        self.check_nothing_left(&name)?;
-        match &self.metastore {
-            None => self.make_table(name, schema, if_not_exists),
-            Some(metastore) => self.add_table(metastore, name, schema, if_not_exists),
-        }
+        Ok(made)
     }
 
     /// On a store a writer that was held up may put something where a table was dropped: a new table must not take it for its own.

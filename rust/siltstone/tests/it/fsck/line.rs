@@ -8,9 +8,10 @@ use siltstone::{
         automatic::Committer,
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
+        rollback::rollback,
         tag::{CreateTag, create_tag},
     },
-    scan::VersionSelector,
+    scan::{EntryFilter, VersionSelector, live_entries},
     table::Table,
 };
 
@@ -76,11 +77,52 @@ fn a_latest_hint_that_is_late_is_a_warning() {
 }
 
 #[test]
-fn a_latest_hint_that_promises_more_than_there_is_is_a_warning() {
-    // readers list the directory, and so do Java's
+fn a_newest_snapshot_that_is_gone_and_still_named_is_a_problem() {
+    // somebody deleted its file: the rows of that commit are gone for readers, and the check said that all is well
     let io = table(3);
     io.delete(&snapshot(3)).unwrap();
+    assert_eq!(found(&io, false), (vec!["missing-snapshot"], vec![]));
+    commit(&io, 3);
+    assert_eq!(found(&io, false), (vec![], vec![]));
+}
+
+#[test]
+fn a_latest_hint_behind_a_rollback_that_was_cut_short_is_a_warning() {
+    let io = table(3);
+    let fs: FileIoRef = Arc::new(io.clone());
+    rollback(&open(&fs, ROOT), &VersionSelector::Snapshot(2), false).unwrap();
+    assert_eq!(found(&io, false), (vec![], vec![]));
+    io.put(&format!("{ROOT}/snapshot/LATEST"), b"3");
     assert_eq!(found(&io, false), (vec![], vec!["wrong-hint"]));
+    // who commits afterwards knows the rollback
+    commit(&io, 3);
+    commit(&io, 4);
+    io.delete(&snapshot(4)).unwrap();
+    assert_eq!(found(&io, false), (vec!["missing-snapshot"], vec![]));
+}
+
+#[test]
+fn a_missing_file_is_told_with_every_version_that_needs_it() {
+    // only the version that had added it was named: nobody saw that the newest one is hit, too
+    let io = table(4);
+    let fs: FileIoRef = Arc::new(io.clone());
+    create_tag(&open(&fs, ROOT), "kept", &CreateTag::default()).unwrap();
+    let files = |id: u64| -> Vec<String> {
+        let splits = open(&fs, ROOT);
+        let version = splits.snapshots().get(i64::try_from(id).unwrap()).unwrap();
+        let all = live_entries(&splits, &version, &EntryFilter::default()).unwrap();
+        all.iter().map(|e| splits.paths.data_file(&e.partition, e.bucket, &e.file).unwrap()).collect()
+    };
+    let before = files(1);
+    let file = files(2).into_iter().find(|file| !before.contains(file)).unwrap();
+    io.delete(&file).unwrap();
+    for deep in [false, true] {
+        let verdict = fsck(&open(&fs, ROOT), deep, NOW).unwrap();
+        let finding = verdict.findings.iter().find(|finding| finding.code == "missing-file").unwrap();
+        assert_eq!(finding.place, "main/snapshot-4");
+        let by = "is missing; needed by main/snapshot-2 to main/snapshot-4, the newest version among them";
+        assert!(finding.message.ends_with(by), "{}", finding.message);
+    }
 }
 
 #[test]
