@@ -177,7 +177,7 @@ impl TableCommit {
                     return Err(self.end(request, &store, tries, error));
                 }
                 Ok(CommitStep::Unknown(error)) => Some(error),
-                Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
+                Err(error) if tries.in_doubt && may_pass(&error) => Some(error),
                 Err(error) if self.was_overtaken(&error, &tries) => None,
                 Ok(CommitStep::Untold(error)) | Err(error) => return Err(self.end(request, &store, tries, error)),
             };
@@ -471,13 +471,13 @@ fn published(snapshot: Option<Snapshot>, retry: &Retry) -> Published {
     Published { snapshot, theirs: false, attempts: retry.attempts() }
 }
 
-/// A failure of the storage, which may have passed at the next try.
-fn is_transient(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Storage | ErrorKind::FileNotFound)
+/// A failure of the storage, or another's work, which may have passed at the next try.
+fn may_pass(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Storage | ErrorKind::FileNotFound | ErrorKind::UpkeepRunning)
 }
 
 fn outcome_unknown(cause: Error) -> Error {
-    Error::new(cause.kind(), "the storage failed while a snapshot was published: it is not known whether it is there")
+    Error::new(cause.kind(), "something failed while a snapshot was published: it is not known whether it is there")
         .hint(
             "Do not delete the files. Commit the same messages with the same committer, or with the same explicit \
              identifier: it looks first whether they were committed.",

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
-use arrow_select::filter::filter_record_batch;
 
 use super::{Assignment, Modification, Modified};
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::{
         BatchStream, FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_written,
-        read_data_file,
+        filtered_rows, read_data_file,
     },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, IndexManifestEntry},
     options::CoreOptions,
@@ -261,7 +260,7 @@ fn copy(batch: &RecordBatch, matched: &DeletedRows, writer: &mut RollingWriter) 
     match kept {
         None => writer.write(&rows),
         Some(kept) => {
-            let rows = filter_record_batch(&rows, &arrow_array::BooleanArray::new(kept, None))?;
+            let rows = filtered_rows(&rows, &arrow_array::BooleanArray::new(kept, None))?;
             if rows.num_rows() == 0 { Ok(()) } else { writer.write(&rows) }
         }
     }

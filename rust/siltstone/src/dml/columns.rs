@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use arrow_select::filter::filter_record_batch;
 
 use super::{
     Assignment, Modification, Modified,
@@ -17,8 +16,8 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{
-        FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, interleaved,
-        read_row_group, row_groups,
+        FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, filtered_rows,
+        interleaved, read_row_group, row_groups,
     },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, GlobalIndexMeta, ManifestStore},
     predicate::{Predicate, evaluate},
@@ -172,7 +171,7 @@ impl Statement<'_> {
             Some(filter) => evaluate(filter, rows)?,
             None => BooleanArray::from(vec![true; rows.num_rows()]),
         };
-        let matched = filter_record_batch(rows, &mask)?;
+        let matched = filtered_rows(rows, &mask)?;
         let new = updated(&matched, matched.num_columns(), self.set, *before)?;
         let mut next = 0;
         let places: Vec<(usize, usize)> = (0..rows.num_rows())

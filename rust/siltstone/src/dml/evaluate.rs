@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arrow_arith::boolean::{and, and_not, is_not_null};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
 use arrow_schema::{DataType as Arrow, Field as ArrowField};
-use arrow_select::{filter::filter_record_batch, nullif::nullif, zip::zip};
+use arrow_select::{nullif::nullif, zip::zip};
 
 use super::{
     arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::interleaved,
+    io::{filtered_rows, interleaved},
     types::{DataField, DataType, arrow_type, data_type_from_arrow},
     write::convert_column,
 };
@@ -136,7 +136,7 @@ fn case(
     if otherwise.is_some() {
         masks.push(open);
     }
-    let of_part = |(part, mask): (&&Node, &BooleanArray)| evaluate(part, &filter_record_batch(rows, mask)?, read_as);
+    let of_part = |(part, mask): (&&Node, &BooleanArray)| evaluate(part, &filtered_rows(rows, mask)?, read_as);
     let values = parts.iter().zip(&masks).map(of_part).collect::<Result<Vec<_>>>()?;
     let Some(target) = common_type(&parts, &values, wanted_number)? else {
         return Ok(new_null_array(&Arrow::Null, rows.num_rows()));

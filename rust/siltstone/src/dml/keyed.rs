@@ -4,12 +4,11 @@ use std::{collections::HashSet, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_row::{OwnedRow, RowConverter, SortField};
-use arrow_select::filter::filter_record_batch;
 
 use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::{TableContext, check_rewritable},
+    io::{TableContext, check_rewritable, filtered_rows},
     options::{ChangelogProducer, CoreOptions, POSTPONE_BUCKET},
     predicate::Predicate,
     read::read_splits,
@@ -224,7 +223,7 @@ impl<'a> Wanted<'a> {
             self.ctx.schema.primary_keys.iter().filter_map(|key| batch.column_by_name(key).cloned()).collect();
         let rows = self.converter.convert_columns(&keys)?;
         let found: BooleanArray = rows.iter().map(|row| Some(self.keys.contains(&row.owned()))).collect();
-        Ok(filter_record_batch(batch, &found)?)
+        filtered_rows(batch, &found)
     }
 }
 

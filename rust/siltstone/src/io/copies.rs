@@ -1,8 +1,8 @@
 //! Copies of rows, for which memory is asked first: rows of users may be of any size.
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::SchemaRef;
-use arrow_select::{concat::concat_batches, interleave::interleave, take::take};
+use arrow_select::{concat::concat_batches, filter::filter_record_batch, interleave::interleave, take::take};
 
 use crate::{
     error::Result,
@@ -30,6 +30,15 @@ pub(crate) fn taken_rows(batch: &RecordBatch, rows: &UInt32Array) -> Result<Reco
     let columns = batch.columns().iter().map(taken).collect::<std::result::Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
+}
+
+/// The rows of a batch that are kept.
+pub(crate) fn filtered_rows(batch: &RecordBatch, kept: &BooleanArray) -> Result<RecordBatch> {
+    let all = batch.columns().iter().map(Array::get_array_memory_size).fold(0, usize::saturating_add);
+    if all >= limits::SMALL_PART {
+        limits::ask_for_part(batch_bytes(batch), COPIES)?;
+    }
+    Ok(filter_record_batch(batch, kept)?)
 }
 
 /// Values of a column by their numbers.

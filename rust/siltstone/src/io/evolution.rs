@@ -16,9 +16,8 @@ use std::{cmp::Reverse, ops::Range, sync::Arc};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 
-use super::{BatchStream, FileReadSpec, TableContext, read::file_fields, read_data_file};
+use super::{BatchStream, FileReadSpec, TableContext, filtered_rows, read::file_fields, read_data_file};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -264,7 +263,7 @@ impl Shape {
         }
         let rows = batch_of(&self.schema, columns, batch.num_rows())?;
         match &self.filter {
-            Some(filter) => Ok(filter_record_batch(&rows, &evaluate(filter, batch)?)?),
+            Some(filter) => filtered_rows(&rows, &evaluate(filter, batch)?),
             None => Ok(rows),
         }
     }

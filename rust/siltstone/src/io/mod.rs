@@ -22,7 +22,7 @@ mod tracked;
 mod unused;
 
 pub use context::{SchemaWritten, TableContext};
-pub(crate) use copies::{interleaved, joined_rows, taken_column, taken_rows};
+pub(crate) use copies::{filtered_rows, interleaved, joined_rows, taken_column, taken_rows};
 pub use decoded::{Decoded, DecodedStream};
 pub use evolution::{RowGroup, is_blob_file, read_row_group, row_groups, row_ids};
 pub use in_order::InOrder;

@@ -15,10 +15,11 @@ use arrow_array::{
     types::{Int8Type, Int64Type},
 };
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::filter::{FilterBuilder, filter_record_batch};
+use arrow_select::filter::FilterBuilder;
 
 use super::{
     BatchStream, Decoded, DecodedStream, FileReadSpec, TableContext,
+    copies::filtered_rows,
     decoded::Steps,
     indexed::by_any_index,
     late_cast::{is_no_value, with_failures},
@@ -393,7 +394,7 @@ impl Reading {
             None => batch,
         };
         match mask {
-            Some(mask) => Ok(filter_record_batch(&batch, &mask)?),
+            Some(mask) => filtered_rows(&batch, &mask),
             None => Ok(batch),
         }
     }

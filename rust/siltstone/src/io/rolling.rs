@@ -32,6 +32,8 @@ const CHECK_ROWS: usize = 1000;
 /// Rows that become a part of a file are there that many times for a moment: in a dictionary, in its page, in what this is
 /// compressed to, each of which grows by doubling.
 const ENCODING: usize = 5;
+/// Bytes of such a part, if it has more than one row.
+const PART_BYTES: usize = 64 * 1024 * 1024;
 
 /// Writes rows of one bucket, in their order, into as many data files as the target size asks for.
 pub struct RollingWriter {
@@ -131,8 +133,13 @@ impl RollingWriter {
             cancel::check()?;
             let left = batch.num_rows() - start;
             let average = batch.get_array_memory_size().div_ceil(batch.num_rows());
-            let count = self.rows_to_check(average).min(left);
-            let part = batch.slice(start, count);
+            let mut count = self.rows_to_check(average).min(left);
+            let mut part = batch.slice(start, count);
+            // rows differ in size
+            while count > 1 && batch_bytes(&part) > PART_BYTES {
+                count = count.div_ceil(2);
+                part = part.slice(0, count);
+            }
             self.write_part(&part).map_err(|e| e.with("table", &self.ctx.name))?;
             start += count;
         }

@@ -23,7 +23,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::{filter::filter_record_batch, take::take};
+use arrow_select::take::take;
 
 use super::{
     nested_columns::NestedColumns,
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::{BatchStream, TableContext},
+    io::{BatchStream, TableContext, filtered_rows},
     predicate::{Condition, Predicate, evaluate, resolved_by_name},
     row::RowKind,
     scan::{ROW_KIND_COLUMN, ReadOptions, ScanRequest},
@@ -232,7 +232,7 @@ impl Finish {
                 Some(filter) => evaluate(filter, &batch)?,
                 None => return finished(&batch, &output),
             };
-            finished(&filter_record_batch(&batch, &kept)?, &output)
+            finished(&filtered_rows(&batch, &kept)?, &output)
         });
         let some = finished.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
         let mut left = self.limit.unwrap_or(usize::MAX);

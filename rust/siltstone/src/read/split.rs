@@ -15,7 +15,9 @@ use crate::{
     deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
     error::{Error, ErrorKind, Result},
     fs::strip_scheme,
-    io::{BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file, read_row_group, row_groups},
+    io::{
+        BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file, filtered_rows, read_row_group, row_groups,
+    },
     manifest::{DataFileMeta, DeletionVectorRange},
     merge_tree::{MergeReadOptions, read_merged},
     predicate::{Predicate, evaluate},
@@ -290,9 +292,7 @@ impl Finish {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let result = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         match mask {
-            Some(mask) if mask.true_count() < mask.len() => {
-                Ok(arrow_select::filter::filter_record_batch(&result, &mask)?)
-            }
+            Some(mask) if mask.true_count() < mask.len() => filtered_rows(&result, &mask),
             _ => Ok(result),
         }
     }

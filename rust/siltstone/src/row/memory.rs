@@ -1,14 +1,40 @@
 //! Memory that rows take, before they are copied.
 #![allow(clippy::indexing_slicing, reason = "places lie within the arrays")]
 
-use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch, cast::AsArray};
 use arrow_schema::DataType as Arrow;
 
 /// Bytes of a batch's rows, without what else lies in the buffers they are a slice of.
 pub(crate) fn batch_bytes(rows: &RecordBatch) -> usize {
-    let bytes =
-        |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size());
-    rows.columns().iter().map(bytes).fold(0, usize::saturating_add)
+    rows.columns().iter().map(array_bytes).fold(0, usize::saturating_add)
+}
+
+/// Bytes of the rows of an array, without what else lies in its buffers.
+pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
+    let all = |arrays: &[ArrayRef]| arrays.iter().map(array_bytes).fold(0, usize::saturating_add);
+    match array.data_type() {
+        Arrow::Struct(_) => all(array.as_struct().columns()),
+        Arrow::List(_) => bytes_of_lists::<i32>(array.as_list()),
+        Arrow::LargeList(_) => bytes_of_lists::<i64>(array.as_list()),
+        Arrow::FixedSizeList(..) => array_bytes(array.as_fixed_size_list().values()),
+        Arrow::Map(..) => {
+            let map = array.as_map();
+            let (first, last) = ends(map.value_offsets());
+            all(map.entries().slice(first, last.saturating_sub(first)).columns())
+        }
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    }
+}
+
+fn bytes_of_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> usize {
+    let (first, last) = ends(lists.value_offsets());
+    array_bytes(&lists.values().slice(first, last.saturating_sub(first)))
+}
+
+/// Where the elements of all rows begin and end.
+fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
+    let place = |offset: Option<&O>| offset.map_or(0, |offset| offset.as_usize());
+    (place(offsets.first()), place(offsets.last()))
 }
 
 /// About how many bytes the rows at these places take; rows of a source behind the last array take none.

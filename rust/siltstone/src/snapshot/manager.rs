@@ -219,6 +219,10 @@ impl SnapshotManager {
             match self.latest_by(&removals) {
                 // expired meanwhile, so there is a newer one
                 Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
+                // by records that are out of date: the first version was taken back meanwhile
+                Err(e) if e.kind() == ErrorKind::CorruptFile && self.removals.read()?.count != removals.count => {
+                    vanished = Some(e);
+                }
                 found => return found.map(|found| (removals, found)),
             }
         }

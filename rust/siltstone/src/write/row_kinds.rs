@@ -1,11 +1,12 @@
 //! What each row of a batch does: given by the caller or by `rowkind.field`, then filtered (semantics b.1).
 
 use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
-use arrow_select::filter::{filter, filter_record_batch};
+use arrow_select::filter::filter;
 
 use super::{RowKinds, key_names::KeyNames, place::InputRows, retraction::Refusal};
 use crate::{
     error::{Error, ErrorKind, Result},
+    io::filtered_rows,
     options::CoreOptions,
     row::RowKind,
     schema::{EngineSpec, TableSchema},
@@ -82,7 +83,7 @@ impl KindRules {
         }
         let keep: BooleanArray = kinds.values().iter().map(|k| Some(!dropped(*k))).collect();
         let kept = filter(&kinds, &keep)?;
-        Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone(), input.kept(&keep)))
+        Ok((filtered_rows(&rows, &keep)?, kept.as_primitive().clone(), input.kept(&keep)))
     }
 
     fn kinds_of_column(&self, rows: &RecordBatch, at: usize, name: &str, input: &InputRows) -> Result<Int8Array> {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     dml::invalid,
     error::{Error, ErrorKind, Result},
-    io::{taken_column, taken_rows},
+    io::{filtered_rows, taken_column, taken_rows},
 };
 
 /// Pairs of rows that are looked at together.
@@ -117,7 +117,7 @@ impl<'a> Pass<'a> {
         if let Some(rest) = &self.merge.rest {
             let keep = rest.holds(&scope)?;
             pairs = pairs.filtered(&keep);
-            scope = arrow_select::filter::filter_record_batch(&scope, &keep)?;
+            scope = filtered_rows(&scope, &keep)?;
         }
         for (row, other) in pairs.table.iter().zip(&pairs.source) {
             set(&mut state.found, *row);

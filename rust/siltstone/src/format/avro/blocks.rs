@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::{Compression, Encoder, columns_out::Field, container::BLOCK_BYTES, data_file::MOST_BLOCK_BYTES};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
+    row::batch_bytes,
     threads::in_pool,
     types::DataField,
 };
@@ -122,10 +123,8 @@ pub(super) fn encode_pack_and_write(
 
 /// The rows of a batch in shares.
 pub(super) fn shares(batch: &RecordBatch) -> Vec<Range<usize>> {
-    let bytes =
-        |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size());
     let rows = batch.num_rows();
-    let average = batch.columns().iter().map(bytes).sum::<usize>() / rows.max(1);
+    let average = batch_bytes(batch) / rows.max(1);
     let step = (SHARE_BYTES / average.max(1)).clamp(1, SHARE_ROWS);
     (0..rows).step_by(step).map(|start| start..rows.min(start + step)).collect()
 }

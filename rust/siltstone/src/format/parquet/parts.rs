@@ -1,7 +1,8 @@
 //! Columns of large values are encoded in parts: between two of them whoever writes can be told to stop.
 
-use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, cast::AsArray};
-use arrow_schema::DataType as Arrow;
+use arrow_array::ArrayRef;
+
+use crate::row::array_bytes;
 
 /// Values of so many bytes are encoded at once: some 50 ms.
 const PART_BYTES: usize = 16 * 1024 * 1024;
@@ -12,7 +13,7 @@ pub(super) fn parts(array: &ArrayRef) -> Vec<ArrayRef> {
     let mut waiting = vec![ArrayRef::clone(array)];
     while let Some(part) = waiting.pop() {
         let rows = part.len();
-        if rows < 2 || bytes_of(&part) <= PART_BYTES {
+        if rows < 2 || array_bytes(&part) <= PART_BYTES {
             parts.push(part);
         } else {
             let half = rows / 2;
@@ -20,34 +21,6 @@ pub(super) fn parts(array: &ArrayRef) -> Vec<ArrayRef> {
         }
     }
     parts
-}
-
-/// Bytes of the rows of an array, without what else lies in its buffers.
-fn bytes_of(array: &ArrayRef) -> usize {
-    let all = |arrays: &[ArrayRef]| arrays.iter().map(bytes_of).fold(0, usize::saturating_add);
-    match array.data_type() {
-        Arrow::Struct(_) => all(array.as_struct().columns()),
-        Arrow::List(_) => bytes_of_lists::<i32>(array.as_list()),
-        Arrow::LargeList(_) => bytes_of_lists::<i64>(array.as_list()),
-        Arrow::FixedSizeList(..) => bytes_of(array.as_fixed_size_list().values()),
-        Arrow::Map(..) => {
-            let map = array.as_map();
-            let (first, last) = ends(map.value_offsets());
-            all(map.entries().slice(first, last.saturating_sub(first)).columns())
-        }
-        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
-    }
-}
-
-fn bytes_of_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> usize {
-    let (first, last) = ends(lists.value_offsets());
-    bytes_of(&lists.values().slice(first, last.saturating_sub(first)))
-}
-
-/// Where the elements of all rows begin and end.
-fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
-    let place = |offset: Option<&O>| offset.map_or(0, |offset| offset.as_usize());
-    (place(offsets.first()), place(offsets.last()))
 }
 
 #[cfg(test)]

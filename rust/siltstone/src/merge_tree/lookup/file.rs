@@ -5,7 +5,6 @@ use std::{ops::Range, sync::Arc};
 
 use arrow_array::{RecordBatch, UInt32Array, cast::AsArray, types::Int64Type};
 use arrow_row::Rows;
-use arrow_select::take::take_record_batch;
 
 use super::{
     cache::LookupCache,
@@ -13,7 +12,8 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    io::{FileReadSpec, OpenDataFile, TableContext, joined_rows},
+    io::{FileReadSpec, OpenDataFile, TableContext, batch_bytes, joined_rows, taken_rows},
+    limits,
     manifest::DataFileMeta,
 };
 
@@ -168,12 +168,13 @@ impl KeyFile {
         self.open.read(ctx, &spec)
     }
 
-    /// Whole records at these positions (ascending), as key-value batches in pieces.
+    /// Whole records at these positions (ascending), as key-value batches in pieces. `held`: bytes of all that were found.
     pub(super) fn records(
         &self,
         ctx: &TableContext,
         spec: &FileReadSpec,
         positions: &[i64],
+        held: &mut usize,
     ) -> Result<Vec<RecordBatch>> {
         /// Rows that are rather read and dropped than skipped.
         const GAP: i64 = 32;
@@ -197,11 +198,16 @@ impl KeyFile {
                     at += 1;
                 }
             }
-            if picked.len() == batch.num_rows() {
-                pieces.push(batch);
-            } else if !picked.is_empty() {
-                pieces.push(take_record_batch(&batch, &UInt32Array::from(picked))?);
-            }
+            let piece = match picked.len() {
+                0 => continue,
+                all if all == batch.num_rows() => batch,
+                _ => taken_rows(&batch, &UInt32Array::from(picked))?,
+            };
+            let bytes = batch_bytes(&piece);
+            *held = held.saturating_add(bytes);
+            // the next batch is to have room, too
+            limits::ask_on_the_way(*held, bytes, "records that are looked up")?;
+            pieces.push(piece);
         }
         if at < positions.len() {
             return Err(Error::new(ErrorKind::Internal, "a row that was found could not be read again"));

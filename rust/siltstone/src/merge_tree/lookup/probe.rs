@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
 
 use super::{
     cache::LookupCache,
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::{
     Result,
-    io::{FileReadSpec, KvLayout, TableContext, joined_rows},
+    io::{FileReadSpec, KvLayout, TableContext, filtered_rows, joined_rows},
     manifest::DataFileMeta,
     merge_tree::{
         BucketVectors, LevelSortedRun,
@@ -145,14 +144,14 @@ impl LevelProbe {
         if let Some(spec) = &self.records {
             let positions: Vec<i64> = hits.iter().map(|(_, position)| *position).collect();
             let mut kept = Vec::with_capacity(keys.len());
-            for piece in file.records(&self.ctx, spec, &positions)? {
+            for piece in file.records(&self.ctx, spec, &positions, &mut found.held)? {
                 let Some(expiry) = &self.expiry else {
                     found.pieces.push(piece);
                     continue;
                 };
                 let mask = expiry.mask(&piece)?;
                 kept.extend(mask.values());
-                found.pieces.push(filter_record_batch(&piece, &mask)?);
+                found.pieces.push(filtered_rows(&piece, &mask)?);
             }
             if self.expiry.is_some() {
                 let mut kept = kept.into_iter();
@@ -172,6 +171,8 @@ struct Found {
     of_key: Vec<Option<usize>>,
     rows: usize,
     pieces: Vec<RecordBatch>,
+    /// Bytes of the pieces.
+    held: usize,
 }
 
 impl Probe for LevelProbe {
@@ -179,7 +180,7 @@ impl Probe for LevelProbe {
         let whole = self.keys.whole(keys)?;
         let columns = self.keys.columns(keys)?;
         let mut wanted: Vec<usize> = (0..keys.num_rows()).collect();
-        let mut found = Found { of_key: vec![None; keys.num_rows()], rows: 0, pieces: Vec::new() };
+        let mut found = Found { of_key: vec![None; keys.num_rows()], rows: 0, pieces: Vec::new(), held: 0 };
         for run in &self.runs {
             if wanted.is_empty() {
                 break;

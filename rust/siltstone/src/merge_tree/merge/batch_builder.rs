@@ -69,6 +69,8 @@ pub(crate) struct BatchBuilder {
     open: OpenGroup,
     /// decides over finished groups instead of the plain reducer rule
     wrapper: Option<MergeFunctionWrapper>,
+    /// how many finished groups it decides over at once
+    most_groups: usize,
     /// a record that the engine cannot take, or with a value that could not be cast
     refusal: Option<Error>,
     /// whether any batch has had values that could not be cast
@@ -97,6 +99,7 @@ impl BatchBuilder {
             computed_ends: Vec::new(),
             open: OpenGroup::new(batch_rows.max(1)),
             wrapper: None,
+            most_groups: usize::MAX,
             refusal: None,
             has_failures: false,
             ready: VecDeque::new(),
@@ -105,7 +108,8 @@ impl BatchBuilder {
 
     /// Lets a wrapper decide over groups.
     pub(crate) fn with_wrapper(self, wrapper: Option<MergeFunctionWrapper>) -> Self {
-        Self { wrapper, ..self }
+        let most_groups = wrapper.as_ref().map_or(usize::MAX, MergeFunctionWrapper::most_groups);
+        Self { wrapper, most_groups, ..self }
     }
 
     /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen, or told of in a
@@ -149,6 +153,7 @@ impl BatchBuilder {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         self.pending_rows >= self.batch_rows
             || done >= self.batch_rows.saturating_mul(8)
+            || self.computed_ends.len() >= self.most_groups
             // a wrapper looks at whole groups
             || (self.open.is_long(self.computed_rows.len() - done) && self.wrapper.is_none())
     }
@@ -321,6 +326,7 @@ impl BatchBuilder {
     /// Lets the wrapper decide over the finished groups, and makes batches of what it decided.
     fn flush_wrapped(&mut self, mut wrapper: MergeFunctionWrapper) -> (MergeFunctionWrapper, Result<()>) {
         let result = self.decide(&mut wrapper);
+        self.most_groups = wrapper.most_groups();
         (wrapper, result)
     }
 

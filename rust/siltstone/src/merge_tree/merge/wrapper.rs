@@ -24,7 +24,7 @@ use crate::{
         merge_function::{Choice, Groups, MergeFunction},
         records::{self, one_nan},
     },
-    row::RowKind,
+    row::{RowKind, batch_bytes},
 };
 
 /// A record: slot and row.
@@ -68,6 +68,8 @@ pub(crate) struct MergeFunctionWrapper {
     key: Vec<usize>,
     kind: usize,
     levels: Vec<i32>,
+    /// groups whose records may be looked up at once
+    most_groups: usize,
     changelog: Option<ChangelogSink>,
     /// columns that make an update worth telling; `None` tells every update
     compared: Option<Vec<usize>>,
@@ -112,8 +114,10 @@ struct Question {
 impl MergeFunctionWrapper {
     /// A wrapper over batches of a layout.
     pub(crate) fn new(rule: Rule, layout: &KvLayout) -> Result<Self> {
+        let most_groups = if matches!(rule, Rule::Lookup(Some(_))) { FIRST_GROUPS } else { usize::MAX };
         Ok(Self {
             rule,
+            most_groups,
             factory: SourceBatchFactory::new(layout)?,
             key: layout.key.clone(),
             kind: layout.kind_index(),
@@ -146,6 +150,11 @@ impl MergeFunctionWrapper {
 
     fn level(&self, slot: &SourceBatch) -> i32 {
         self.levels.get(slot.input).copied().unwrap_or(0)
+    }
+
+    /// So many finished groups are to be decided over at once.
+    pub(super) fn most_groups(&self) -> usize {
+        self.most_groups
     }
 
     /// Whether records of this slot that are alone in their group go through as they are.
@@ -268,6 +277,7 @@ impl MergeFunctionWrapper {
         }
         let keys = keys_of(&self.key, asked.iter().map(|&g| groups.group(g)[0]), slots)?;
         let hits = probe.probe(&keys)?;
+        self.most_groups = groups_at_once(self.most_groups, &hits.rows);
         for (g, hit) in asked.into_iter().zip(hits.of_key) {
             found[g] = hit.map(|row| (slots.len(), row));
         }
@@ -363,6 +373,17 @@ impl MergeFunctionWrapper {
         }
         Ok(Decided { rows, changelog })
     }
+}
+
+/// Bytes of records that are looked up at once: they are held beside the rows that ask for them.
+const LOOKED_UP_BYTES: usize = 32 * 1024 * 1024;
+/// Groups of the first look, before anything is known of the size of the records.
+const FIRST_GROUPS: usize = 64;
+
+/// How many groups are looked up next, after so many of which these records were found.
+fn groups_at_once(before: usize, found: &RecordBatch) -> usize {
+    let each = batch_bytes(found).div_ceil(found.num_rows().max(1)).max(1);
+    (LOOKED_UP_BYTES / each).min(before.saturating_mul(4)).max(1)
 }
 
 /// Groups for the engine.
