@@ -100,4 +100,4 @@ def test_an_append_takes_no_options_of_an_overwrite():
 def test_tasks_are_as_many_as_buckets_or_as_the_session_shuffles_to(shuffle, buckets, partitioned, tasks):
     given = SimpleNamespace(conf={"spark.sql.shuffle.partitions": str(shuffle)})
     table = SimpleNamespace(options={"bucket": buckets}, partition_by=["dt"] if partitioned else [])
-    assert _default_parallelism(SimpleNamespace(sparkSession=given), table) == tasks
+    assert _default_parallelism(given, table) == tasks

@@ -101,7 +101,7 @@ def figures_of(
         compared: Names of files that are compared; versions beyond that are not looked at.
         now: The local time, without a zone, as manifests have it.
     """
-    found = _core.health(
+    found: _core.HealthFigures = _core.health(
         table._core,  # noqa: SLF001  # of this package
         snapshot=snapshot,
         versions=[(v.keeper, v.branch, v.snapshot, v.tag) for v in versions],

@@ -101,11 +101,6 @@ impl PyTable {
     }
 
     #[getter]
-    fn skips_level_0(&self) -> Result<bool> {
-        Ok(self.table()?.skips_level_0())
-    }
-
-    #[getter]
     fn options(&self) -> Result<Options> {
         Ok(self.table()?.options())
     }

@@ -160,7 +160,7 @@ impl SnapshotManager {
                 None => {}
             }
         }
-        if newest.is_none() && !removals.say_nothing() {
+        if newest.is_none() && !self.were_first(removals, &dead)? {
             // the only snapshots that are left are not deleted, whatever the records say
             return Ok(());
         }
@@ -171,6 +171,14 @@ impl SnapshotManager {
             self.fs.overwrite(&self.hint_path("LATEST"), newest.to_string().as_bytes())?;
         }
         dead.into_iter().try_for_each(|id| self.fs.delete(&self.path(id)))
+    }
+
+    /// Whether all these are a first version that its writer has taken back, by a record that names it.
+    fn were_first(&self, removals: &Removals, dead: &[i64]) -> Result<bool> {
+        let Some(last) = removals.rollbacks.last().filter(|last| last.target == 0) else { return Ok(false) };
+        let Some(record) = self.removals().record(last.record)? else { return Ok(false) };
+        let listed = |id: &i64| Ok(self.try_read(*id)?.is_none_or(|found| record.lists(&found)));
+        dead.iter().map(listed).try_fold(true, |all, listed: Result<bool>| Ok(all && listed?))
     }
 
     /// Deletes long-lived changelogs and tags that a rollback cut off; their names are gone for good before a record says that
