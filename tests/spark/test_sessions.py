@@ -21,6 +21,16 @@ def orders(spark, tmp_path):
         spark.conf.unset(key)
 
 
+@pytest.fixture
+def other(spark):
+    """Another session of the driver; PySpark lets `RDD.toDF` make frames of the one that came last."""
+    from pyspark import RDD
+
+    to_frame = RDD.toDF
+    yield spark.newSession()
+    RDD.toDF = to_frame
+
+
 def rows(spark, query):
     return [tuple(r) for r in ss.sql(spark, query).collect()]
 
@@ -63,17 +73,15 @@ def test_reset_of_one_setting_is_sparks(spark, orders):
         "CALL sys.compact(table => 'shop.orders')",
     ],
 )
-def test_a_session_without_a_warehouse_says_so(spark, orders, query):
+def test_a_session_without_a_warehouse_says_so(other, orders, query):
     """It said that DELETE is not supported; a new session of a notebook server has no warehouse, either."""
-    other = spark.newSession()
     with pytest.raises(e.InvalidArgument, match="no warehouse is known") as raised:
         ss.sql(other, query)
     assert "siltstone.spark.enable" in raised.value.hint
     assert orders.snapshot().id == 1
 
 
-def test_what_is_of_spark_works_without_a_warehouse(spark, orders):
-    other = spark.newSession()
+def test_what_is_of_spark_works_without_a_warehouse(other):
     assert rows(other, "SELECT 1 + 1") == [(2,)]
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
         ss.sql(other, "SELECT nope")
