@@ -96,6 +96,9 @@ pub struct TableCommit {
     begun: Mutex<Begun>,
 }
 
+/// How often an explicit identifier is looked for again because the version that had it was taken back.
+const LOOKS: usize = 5;
+
 /// Whether an explicit identifier is there already.
 enum LookedUp {
     Committed,
@@ -370,16 +373,25 @@ impl TableCommit {
         let Identifier::Explicit(identifier) = Identifier::of(committable.identifier) else {
             return Ok(LookedUp::NotUpTo(None));
         };
+        for _ in 0..LOOKS {
+            if let Some(found) = self.look_once(identifier)? {
+                return Ok(found);
+            }
+        }
+        Err(standing::unseen(Identifier::Explicit(identifier)).in_table(&self.ctx.name))
+    }
+
+    /// `None`: what was found has been taken back meanwhile.
+    fn look_once(&self, identifier: i64) -> Result<Option<LookedUp>> {
         let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
         let found = history
             .newest(&self.snapshots, &self.user, &removals, latest.as_ref())
             .map_err(|e| e.in_table(&self.ctx.name))?;
         if let Some(found) = found.filter(|found| found.commit_identifier >= identifier)
-            && !self.theirs_stays(found, &removals)?
+            && !self.theirs_stays(found, &removals, latest.as_ref())?
         {
-            drop(history);
-            return self.look_up(committable);
+            return Ok(None);
         }
         let newest = found.map(|newest| newest.commit_identifier);
         let newest = if history.has_gap() {
@@ -391,9 +403,9 @@ impl TableCommit {
         if newest.is_some_and(|newest| newest >= identifier) {
             // in a table that has taken the place of this one, it says nothing
             check_place(&self.ctx)?;
-            return Ok(LookedUp::Committed);
+            return Ok(Some(LookedUp::Committed));
         }
-        Ok(LookedUp::NotUpTo(Some(Seen::of(&removals, latest.as_ref()))))
+        Ok(Some(LookedUp::NotUpTo(Some(Seen::of(&removals, latest.as_ref())))))
     }
 
     fn history(&self) -> MutexGuard<'_, UserHistory> {

@@ -51,7 +51,7 @@ impl TableCommit {
                 Search::Found(found) => {
                     self.settle_found(&found)?;
                     let ours = lists.contains(&found.delta_manifest_list);
-                    if !ours && !self.theirs_stays(&found, removals)? {
+                    if !ours && !self.theirs_stays(&found, removals, Some(latest))? {
                         return Ok(Some(CommitStep::Lost));
                     }
                     return Ok(Some(if ours { CommitStep::Done(found) } else { CommitStep::Theirs }));

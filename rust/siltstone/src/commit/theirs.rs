@@ -11,31 +11,33 @@ use crate::{
 };
 
 impl TableCommit {
-    /// Whether a version that another process has published stays from now on; otherwise it is none any more, and the look begins
-    /// again. `removals`: as they were read before it was found.
-    pub(super) fn theirs_stays(&self, found: &Snapshot, removals: &Removals) -> Result<bool> {
-        let goes = removals.pending.takes_back(found.id);
-        if self.ctx.fs.is_served() || (!goes && !self.may_be_taken_back(found)?) {
+    /// Whether a version that another process has published stays from now on; otherwise it was taken back, and the look begins
+    /// again. `removals` and `latest`: as they were read before it was found.
+    pub(super) fn theirs_stays(
+        &self,
+        found: &Snapshot,
+        removals: &Removals,
+        latest: Option<&Snapshot>,
+    ) -> Result<bool> {
+        // what has versions behind it stays, and has stayed where it has expired since
+        let is_newest = latest.is_some_and(|latest| latest.id == found.id);
+        let may_go = removals.pending.takes_back(found.id) || (is_newest && self.may_be_taken_back(found)?);
+        if self.ctx.fs.is_served() || !may_go {
             return Ok(true);
         }
         let lock = upkeep_lock(&self.ctx)?;
-        if !self.snapshots.has_version(found)? {
-            return Ok(false);
+        if self.snapshots.has_version(found)? {
+            self.snapshots.removals().append_keeping(&lock, found)?;
+            return Ok(true);
         }
-        self.snapshots.removals().append_keeping(&lock, found)?;
-        Ok(true)
+        Ok(!self.snapshots.removals().read()?.is_rolled_back(found))
     }
 
-    /// Whether its own writer may yet take it back: nothing was built on it, and it is the first one, marks rows, has a newer schema
-    /// behind it, or a schema that a fast-forward can take away.
+    /// Whether its own writer may yet take it back: it is the first one, marks rows, has an older schema than the one before it, or one
+    /// that a fast-forward can take away.
     fn may_be_taken_back(&self, found: &Snapshot) -> Result<bool> {
-        let removals = self.snapshots.removals().read()?;
-        let next = self.snapshots.existing(found.id.checked_add(1))?;
-        if removals.pending.takes_back(found.id) || !next.iter().any(|next| removals.admits(next)) {
-            let before = self.snapshots.existing([found.id - 1])?;
-            let is_fixed = before.iter().any(|before| before.schema_id <= found.schema_id);
-            return Ok(!is_fixed || found.index_manifest.is_some() || !self.ctx.branches().names()?.is_empty());
-        }
-        Ok(false)
+        let before = self.snapshots.existing([found.id - 1])?;
+        let is_fixed = before.iter().any(|before| before.schema_id <= found.schema_id);
+        Ok(!is_fixed || found.index_manifest.is_some() || !self.ctx.branches().names()?.is_empty())
     }
 }

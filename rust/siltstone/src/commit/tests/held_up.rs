@@ -254,6 +254,23 @@ fn an_identifier_whose_commit_was_taken_back_after_it_had_expired_is_committed()
     assert_eq!(t.names(), ["a", "b", "d", "e"]);
 }
 
+/// The version that had it was looked for among those that are there, and looked for again without an end.
+#[test]
+fn an_identifier_whose_version_has_expired_since_is_committed() {
+    let t = begun();
+    let of_job = |name: &str| Committable { identifier: Some(7), ..of(vec![adds(&[name])]) };
+    t.add(&["b", "c"]);
+    let job = t.commit_as("job");
+    job.commit(of_job("b")).unwrap();
+    // it is the newest one, and may be the first
+    assert!(job.commit(of_job("c")).unwrap().already_committed);
+    for records in [Records::Kept, Records::Deleted] {
+        replace_all(&t.ctx, records);
+        assert!(job.commit(of_job("c")).unwrap().already_committed);
+    }
+    assert_eq!(t.names(), ["e"]);
+}
+
 /// The committer knows an older one of its user, and what came after that has expired.
 #[test]
 fn an_identifier_that_another_process_committed_between_two_commits_is_found_though_it_has_expired() {
