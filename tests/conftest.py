@@ -144,3 +144,25 @@ def spark(tmp_path_factory):
     session = local_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def shop(spark, tmp_path):
+    """The empty database `shop`, whose warehouse the session has."""
+    import siltstone as st
+    import siltstone.spark as ss
+    from siltstone.spark.session import DATABASE_CONF
+
+    catalog = st.connect(tmp_path / "lake")
+    catalog.create_database("shop")
+    ss.enable(spark, warehouse=str(tmp_path / "lake"))
+    yield catalog
+    spark.conf.unset(DATABASE_CONF)
+
+
+@pytest.fixture
+def sql(spark):
+    """sql(text): the rows of a statement as tuples."""
+    import siltstone.spark as ss
+
+    return lambda text: [tuple(row) for row in ss.sql(spark, text).collect()]

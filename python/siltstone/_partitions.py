@@ -64,3 +64,11 @@ def _partition_value(column: str, value: Any) -> str | None:
         f"{shown(value)} is not the value of a partition column: give a text, number, date or time",
         context={"column": column},
     )
+
+
+def wall_time(millis: int | None) -> dt.datetime | None:
+    """Return a local time as manifests have it, without a zone; None for one that no date can show."""
+    try:
+        return None if millis is None else dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=millis)  # noqa: DTZ001
+    except OverflowError:
+        return None

@@ -4,28 +4,13 @@ import pathlib
 
 import pyarrow.parquet as pq
 import pytest
-import siltstone as st
 from siltstone import errors as e
-from siltstone import spark as ss
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.fixture
-def cat(spark, tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("shop")
-    ss.enable(spark, warehouse=str(tmp_path / "lake"))
-    return cat
-
-
-@pytest.fixture
-def sql(spark, cat):
-    return lambda text: [tuple(r) for r in ss.sql(spark, text).collect()]
-
-
-def test_rows_of_files_have_their_places(cat, sql):
-    t = cat.create_table("shop.t", {"dt": "STRING", "id": "INT"}, partition_by=["dt"])
+def test_rows_of_files_have_their_places(shop, sql):
+    t = shop.create_table("shop.t", {"dt": "STRING", "id": "INT"}, partition_by=["dt"])
     for _ in range(2):
         t.append([{"dt": d, "id": i} for i in range(5) for d in ("a", "b")])
     found = sql(
@@ -46,8 +31,8 @@ def test_rows_of_files_have_their_places(cat, sql):
         sql("SELECT __paimon_bucket FROM shop.t TIMESTAMP AS OF current_timestamp()")
 
 
-def test_rows_that_are_merged_or_marked_have_a_bucket_and_no_place(cat, sql):
-    t = cat.create_table("shop.k", {"id": "INT", "v": "INT"}, primary_key=["id"], options={"bucket": "2"})
+def test_rows_that_are_merged_or_marked_have_a_bucket_and_no_place(shop, sql):
+    t = shop.create_table("shop.k", {"id": "INT", "v": "INT"}, primary_key=["id"], options={"bucket": "2"})
     for v in (1, 2):
         t.upsert([{"id": i, "v": v} for i in range(8)])
     buckets = sql("SELECT id, __paimon_bucket FROM shop.k WHERE v = 2")
@@ -56,7 +41,7 @@ def test_rows_that_are_merged_or_marked_have_a_bucket_and_no_place(cat, sql):
         sql("SELECT __paimon_file_path FROM shop.k")
     t.compact(full=True)
     assert {f for (f,) in sql("SELECT DISTINCT __paimon_file_path FROM shop.k")} == {f["path"] for f in t.files()}
-    m = cat.create_table("shop.m", {"id": "INT"}, options={"deletion-vectors.enabled": "true"})
+    m = shop.create_table("shop.m", {"id": "INT"}, options={"deletion-vectors.enabled": "true"})
     m.append([{"id": i} for i in range(3)])
     m.delete("id = 1")
     assert sorted(i for i, _ in sql("SELECT id, __paimon_file_path FROM shop.m")) == [0, 2]
@@ -64,11 +49,11 @@ def test_rows_that_are_merged_or_marked_have_a_bucket_and_no_place(cat, sql):
         sql("SELECT __paimon_row_index FROM shop.m")
 
 
-def test_a_column_of_the_table_is_its_own(cat, sql):
-    t = cat.create_table("shop.own", {"id": "INT", "__paimon_bucket": "STRING"})
+def test_a_column_of_the_table_is_its_own(shop, sql):
+    t = shop.create_table("shop.own", {"id": "INT", "__paimon_bucket": "STRING"})
     t.append([{"id": 1, "__paimon_bucket": "mine"}])
     assert sql("SELECT __paimon_bucket FROM shop.own") == [("mine",)]
-    other = cat.create_table("shop.other", {"id": "INT"})
+    other = shop.create_table("shop.other", {"id": "INT"})
     other.append([{"id": 1}])
     assert sql("SELECT o.__paimon_bucket, s.__paimon_bucket FROM shop.own s JOIN shop.other o ON s.id = o.id") == [
         (0, "mine")

@@ -1,23 +1,18 @@
 """What a session knows: its warehouse and database, what RESET leaves of that, and what is said where nothing is known."""
 
 import pytest
-import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
-from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def orders(spark, tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("shop")
-    ss.enable(spark, warehouse=str(tmp_path / "lake"))
-    t = cat.create_table("shop.orders", {"id": "BIGINT", "item": "STRING"}, primary_key="id", options={"bucket": "1"})
+def orders(spark, shop):
+    t = shop.create_table("shop.orders", {"id": "BIGINT", "item": "STRING"}, primary_key="id", options={"bucket": "1"})
     t.upsert([{"id": 1, "item": "pen"}, {"id": 2, "item": "ink"}])
     yield t
-    for key in (DATABASE_CONF, "spark.paimon.write.merge-schema", "spark.paimon.nope"):
+    for key in ("spark.paimon.write.merge-schema", "spark.paimon.nope"):
         spark.conf.unset(key)
 
 

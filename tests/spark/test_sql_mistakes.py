@@ -8,20 +8,15 @@ import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
 from siltstone.spark import relations
-from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def orders(spark, tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("shop")
-    ss.enable(spark, warehouse=str(tmp_path / "lake"))
-    t = cat.create_table("shop.orders", {"id": "BIGINT", "item": "STRING", "price": "DOUBLE"}, primary_key="id")
+def orders(shop):
+    t = shop.create_table("shop.orders", {"id": "BIGINT", "item": "STRING", "price": "DOUBLE"}, primary_key="id")
     t.upsert([{"id": 1, "item": "pen", "price": 2.5}])
-    yield t
-    spark.conf.unset(DATABASE_CONF)
+    return t
 
 
 @pytest.mark.parametrize("few", [10_000, 0])

@@ -10,28 +10,13 @@ from siltstone import errors as e
 from siltstone import spark as ss
 from siltstone.spark import checks
 from siltstone.spark.definition import fields_of
-from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def cat(spark, tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("shop")
-    ss.enable(spark, warehouse=str(tmp_path / "lake"))
-    yield cat
-    spark.conf.unset(DATABASE_CONF)
-
-
-@pytest.fixture
-def sql(spark, cat):
-    return lambda text: [tuple(r) for r in ss.sql(spark, text).collect()]
-
-
-@pytest.fixture
-def orders(cat):
-    t = cat.create_table(
+def orders(shop):
+    t = shop.create_table(
         "shop.orders",
         {"dt": "STRING", "id": "INT", "v": "BIGINT", "s": "STRING"},
         primary_key=["dt", "id"],
@@ -48,7 +33,7 @@ def rows(t, *columns):
     return sorted(found, key=lambda row: [(value is None, value) for value in row])
 
 
-def test_databases_are_made_shown_used_and_dropped(spark, cat, sql):
+def test_databases_are_made_shown_used_and_dropped(spark, shop, sql):
     sql("CREATE DATABASE IF NOT EXISTS bronze")
     with pytest.raises(e.DatabaseExists):
         sql("CREATE SCHEMA bronze")
@@ -56,7 +41,7 @@ def test_databases_are_made_shown_used_and_dropped(spark, cat, sql):
     sql("USE bronze")
     sql("CREATE TABLE t (id INT) TBLPROPERTIES ('primary-key' = 'id')")
     sql("INSERT INTO t VALUES (1), (2)")
-    assert sql("SELECT count(*) FROM t") == [(2,)] and cat.tables("bronze") == ["t"]
+    assert sql("SELECT count(*) FROM t") == [(2,)] and shop.tables("bronze") == ["t"]
     assert ("bronze", "t", False) in sql("SHOW TABLES")
     assert sql("SHOW TABLES IN paimon.bronze LIKE 't*'") == [("bronze", "t", False)]
     spark.createDataFrame([(7,)], "id INT").createOrReplaceTempView("t")
@@ -70,14 +55,14 @@ def test_databases_are_made_shown_used_and_dropped(spark, cat, sql):
         sql("DROP DATABASE bronze")
     sql("DROP DATABASE bronze CASCADE")
     sql("DROP DATABASE IF EXISTS bronze")
-    assert cat.databases() == ["shop"]
+    assert shop.databases() == ["shop"]
     sql("CREATE DATABASE y WITH DBPROPERTIES ('a' = 'b')")  # which Java leaves out, too, with a warning
-    assert cat.database("y") == {}
+    assert shop.database("y") == {}
     with pytest.raises(e.UnsupportedFeature, match="LOCATION"):
         sql("CREATE DATABASE x LOCATION '/tmp/x'")
 
 
-def test_a_table_is_altered(cat, sql, orders):
+def test_a_table_is_altered(shop, sql, orders):
     t = "ALTER TABLE shop.orders"
     sql(f"{t} ADD COLUMNS (a INT COMMENT 'it''s', b STRUCT<x: INT, y: ARRAY<STRING>> AFTER id)")
     sql(f"{t} ADD COLUMN b.z DECIMAL(8,2)")
@@ -91,16 +76,16 @@ def test_a_table_is_altered(cat, sql, orders):
     got = {r[0]: r[1:] for r in sql("DESCRIBE shop.orders")}
     assert list(got)[:6] == ["d", "dt", "s", "id", "b", "a-1"]
     assert got["b"][0] == "struct<x:int,y:array<string>,z:decimal(8,2)>" and got["a-1"] == ("bigint", "new")
-    now = cat.table("shop.orders")
+    now = shop.table("shop.orders")
     assert (now.options["snapshot.num-retained.max"], now.comment) == ("70", "some")
     sql(f"{t} UNSET TBLPROPERTIES ('snapshot.num-retained.max')")
     sql("COMMENT ON TABLE shop.orders IS NULL")
-    assert "snapshot.num-retained.max" not in cat.table("shop.orders").options
-    assert cat.table("shop.orders").comment is None
+    assert "snapshot.num-retained.max" not in shop.table("shop.orders").options
+    assert shop.table("shop.orders").comment is None
     sql(f"{t} DROP PARTITION (dt = 'a')")
     assert sql("SELECT DISTINCT dt FROM shop.orders") == [("b",)]
     sql(f"{t} RENAME TO moved")
-    assert cat.tables("shop") == ["moved"]
+    assert shop.tables("shop") == ["moved"]
     for change, says in (
         ("SET LOCATION '/x'", "SET LOCATION"),
         ("ADD PARTITION (dt = 'x')", "ADD PARTITION"),
@@ -132,7 +117,7 @@ def test_tags_and_branches_are_made_and_shown(sql, orders):
         sql(f"{t} CREATE TAG v9 RETAINED 7 DAYS")
 
 
-def test_a_table_is_shown_and_described(cat, sql, orders):
+def test_a_table_is_shown_and_described(shop, sql, orders):
     assert sql("SHOW PARTITIONS shop.orders") == [("dt=a",), ("dt=b",)]
     assert sql("SHOW PARTITIONS shop.orders PARTITION (dt = 'b')") == [("dt=b",)]
     assert sql("SHOW COLUMNS IN shop.orders") == [("dt",), ("id",), ("v",), ("s",)]
@@ -141,7 +126,7 @@ def test_a_table_is_shown_and_described(cat, sql, orders):
     made = sql("SHOW CREATE TABLE shop.orders")[0][0]
     orders_again = made.replace("`orders`", "`again`")
     sql(orders_again)
-    again = cat.table("shop.again")
+    again = shop.table("shop.again")
     assert (again.schema, again.primary_key, again.partition_by) == (orders.schema, ["dt", "id"], ["dt"])
     assert (again.options["bucket"], again.comment) == ("1", "all orders")
     described = sql("DESC EXTENDED shop.orders")
@@ -153,22 +138,22 @@ def test_a_table_is_shown_and_described(cat, sql, orders):
     assert orders.snapshot().kind == "ANALYZE"
 
 
-def test_tables_are_made_like_others_and_from_queries(cat, sql, orders):
+def test_tables_are_made_like_others_and_from_queries(shop, sql, orders):
     sql("CREATE TABLE shop.twin LIKE shop.orders TBLPROPERTIES ('bucket' = '2')")
-    twin = cat.table("shop.twin")
+    twin = shop.table("shop.twin")
     assert (twin.primary_key, twin.options["bucket"], twin.schema) == (["dt", "id"], "2", orders.schema)
     sql("""CREATE TABLE shop.sums PARTITIONED BY (dt) TBLPROPERTIES ('primary-key' = 'dt,m', 'bucket' = '1')
         AS SELECT dt, sum(v) AS total, max(id) AS m FROM shop.orders GROUP BY dt""")
-    sums = cat.table("shop.sums")
+    sums = shop.table("shop.sums")
     assert rows(sums, "dt", "total") == [("a", 30), ("b", 30)] and sums.partition_by == ["dt"]
     sql("CREATE TABLE IF NOT EXISTS shop.sums AS SELECT 1 AS other")
     assert rows(sums, "dt", "total") == [("a", 30), ("b", 30)]
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         sql("CREATE TABLE shop.failed AS SELECT 1 / (id - 1) AS x FROM shop.orders")
-    assert "failed" not in cat.tables("shop")
+    assert "failed" not in shop.tables("shop")
     sql("DROP TABLE shop.twin")
     sql("DROP TABLE IF EXISTS shop.twin PURGE")
-    assert cat.tables("shop") == ["orders", "sums"]
+    assert shop.tables("shop") == ["orders", "sums"]
 
 
 def test_rows_are_inserted_as_spark_stores_them(sql, orders):
@@ -224,8 +209,8 @@ def test_rows_are_deleted_and_updated(sql, orders):
         sql("TRUNCATE TABLE shop.orders RESTART")
 
 
-def test_an_append_table_is_changed_by_conditions_that_it_can_evaluate(cat, sql):
-    t = cat.create_table("shop.log", {"id": "INT", "s": "STRING"}, options={"deletion-vectors.enabled": "true"})
+def test_an_append_table_is_changed_by_conditions_that_it_can_evaluate(shop, sql):
+    t = shop.create_table("shop.log", {"id": "INT", "s": "STRING"}, options={"deletion-vectors.enabled": "true"})
     t.append([{"id": i, "s": "a"} for i in range(4)])
     sql("DELETE FROM shop.log WHERE id > 2")
     sql("UPDATE shop.log SET s = 'b' WHERE id = 0")
@@ -237,10 +222,10 @@ def test_an_append_table_is_changed_by_conditions_that_it_can_evaluate(cat, sql)
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_rows_without_a_key_are_changed_by_what_spark_evaluates(cat, sql, vectors):
+def test_rows_without_a_key_are_changed_by_what_spark_evaluates(shop, sql, vectors):
     """Where siltstone does not know a condition, DELETE and UPDATE of such tables were refused, and MERGE always."""
     kinds = {"id": "INT", "n": "DOUBLE", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "l": "ARRAY<INT>"}
-    t = cat.create_table("shop.log", kinds, options={"deletion-vectors.enabled": vectors})
+    t = shop.create_table("shop.log", kinds, options={"deletion-vectors.enabled": vectors})
     at = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
     t.append([{"id": i, "n": i / 2, "at": at if i % 2 else None, "l": [i]} for i in range(6)])
     t.append([{"id": 5, "n": 2.5, "l": [50]}, {"id": None, "n": 9.0}])
@@ -274,8 +259,8 @@ def test_rows_without_a_key_are_changed_by_what_spark_evaluates(cat, sql, vector
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_rows_without_a_key_are_merged_in_one_commit(spark, cat, sql, vectors, request):
-    t = cat.create_table(
+def test_rows_without_a_key_are_merged_in_one_commit(spark, shop, sql, vectors, request):
+    t = shop.create_table(
         "shop.log", {"id": "INT", "v": "INT", "s": "STRING"}, options={"deletion-vectors.enabled": vectors}
     )
     t.append([{"id": i % 4, "v": i, "s": None if i % 2 else "x"} for i in range(8)])
@@ -334,13 +319,13 @@ def test_a_merge_updates_deletes_and_inserts_in_one_commit(spark, sql, orders, r
     assert orders.snapshot().id == before + 1
 
 
-def test_what_show_create_table_says_makes_the_same_table(spark, cat, sql):
+def test_what_show_create_table_says_makes_the_same_table(spark, shop, sql):
     """Lengths of texts were lost, and names of fields came in capitals: another table."""
     columns = """c CHAR(5), v VARCHAR(7) NOT NULL, r STRUCT<inA: INT NOT NULL, `b c`: ARRAY<VARCHAR(3)>>,
         m MAP<STRING, STRUCT<x: DECIMAL(4, 2)>>, t TIMESTAMP, n TIMESTAMP_NTZ, b BINARY"""
     sql(f"CREATE TABLE shop.one ({columns})")
     sql(sql("SHOW CREATE TABLE shop.one")[0][0].replace("`one`", "`two`"))
-    one, two = cat.table("shop.one"), cat.table("shop.two")
+    one, two = shop.table("shop.one"), shop.table("shop.two")
     assert fields_of(two) == fields_of(one)
     assert "VARCHAR(3)" in str(fields_of(two)) and "inA" in str(fields_of(two))
 
@@ -399,7 +384,7 @@ def test_what_is_of_spark_stays_with_spark(spark, sql, orders, tmp_path):
     assert {row[1] for row in sql("SHOW TABLES IN default")} == {t.name for t in spark.catalog.listTables("default")}
 
 
-def test_settings_of_the_session_are_options_of_tables(spark, cat, sql, orders):
+def test_settings_of_the_session_are_options_of_tables(spark, shop, sql, orders):
     """SET spark.paimon.… was taken and did nothing."""
     orders.upsert([{"dt": "c", "id": 1, "v": 1, "s": "x"}])
     count = "SELECT count(*) FROM shop.orders"
@@ -427,21 +412,21 @@ def test_settings_of_the_session_are_options_of_tables(spark, cat, sql, orders):
     assert sql(count) == [(5,)]
 
 
-def test_properties_of_a_database_need_a_catalog_that_keeps_them(spark, cat, sql, tmp_path):
+def test_properties_of_a_database_need_a_catalog_that_keeps_them(spark, shop, sql, tmp_path):
     with pytest.raises(e.UnsupportedFeature, match="keeps no properties"):
         sql("ALTER DATABASE shop SET DBPROPERTIES ('owner' = 'me')")
     with pytest.raises(e.UnsupportedFeature, match="SET LOCATION"):
         sql("ALTER SCHEMA shop SET LOCATION '/x'")
 
 
-def test_columns_get_their_defaults(cat, sql):
+def test_columns_get_their_defaults(shop, sql):
     sql("CREATE TABLE shop.d (id INT, n INT DEFAULT -7, s STRING DEFAULT 'it''s')")
     sql("INSERT INTO shop.d (id) VALUES (1)")
     assert sql("SELECT * FROM shop.d") == [(1, -7, "it's")]
     assert sql("SHOW CREATE TABLE shop.d")[0][0].count("DEFAULT") == 2
 
 
-def test_workers_are_asked_for_their_siltstone(spark, cat, tmp_path):
+def test_workers_are_asked_for_their_siltstone(spark, shop, tmp_path):
     """A worker without siltstone, or with another one, failed in the first query with a traceback of Spark's."""
 
     def missing(batches):

@@ -1,30 +1,13 @@
 """Temporary views over Paimon tables, in statements of siltstone."""
 
 import pytest
-import siltstone as st
-from siltstone import spark as ss
-from siltstone.spark.session import DATABASE_CONF
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
-def cat(spark, tmp_path):
-    cat = st.connect(tmp_path / "lake")
-    cat.create_database("shop")
-    ss.enable(spark, warehouse=str(tmp_path / "lake"))
-    yield cat
-    spark.conf.unset(DATABASE_CONF)
-
-
-@pytest.fixture
-def sql(spark, cat):
-    return lambda text: [tuple(r) for r in ss.sql(spark, text).collect()]
-
-
-@pytest.fixture
-def t(spark, cat):
-    t = cat.create_table("shop.t", {"id": "INT", "v": "STRING"}, primary_key=["id"])
+def t(spark, shop):
+    t = shop.create_table("shop.t", {"id": "INT", "v": "STRING"}, primary_key=["id"])
     t.append([{"id": 1, "v": "a"}])
     yield t
     for name in ("v", "w", "x"):
@@ -33,7 +16,7 @@ def t(spark, cat):
 
 
 @pytest.mark.parametrize("rows", [1, 20_000], ids=["few", "many"])
-def test_a_view_reads_the_latest_version_in_each_statement_that_names_it(sql, t, cat, rows):
+def test_a_view_reads_the_latest_version_in_each_statement_that_names_it(sql, t, shop, rows):
     """Spark kept what it had planned at the first use: some queries over a view gave old rows, others new ones."""
     t.append([{"id": n, "v": "a"} for n in range(10, 10 + rows)])
     sql("CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM shop.t")
@@ -53,10 +36,10 @@ def test_a_view_reads_the_latest_version_in_each_statement_that_names_it(sql, t,
     sql("CREATE TABLE shop.u (id INT, v STRING)")
     sql("INSERT INTO shop.t VALUES (3, 'c')")
     sql("INSERT OVERWRITE shop.u SELECT * FROM v")
-    assert cat.table("shop.u").count() == rows + 3
+    assert shop.table("shop.u").count() == rows + 3
     sql("INSERT INTO shop.t VALUES (4, 'd')")
     sql("MERGE INTO shop.u USING v ON u.id = v.id WHEN NOT MATCHED THEN INSERT *")
-    assert cat.table("shop.u").count() == rows + 4
+    assert shop.table("shop.u").count() == rows + 4
 
 
 def test_a_view_of_another_with_its_name_is_left_alone(spark, sql, t):
@@ -80,9 +63,9 @@ def test_a_view_that_is_replaced_by_one_of_itself_has_the_rows_of_then(spark, sq
     assert sql("SELECT * FROM v") == sql("SELECT * FROM v") == [(3,)]
 
 
-def test_bare_names_of_a_view_are_of_the_database_of_when_it_was_made(spark, sql, t, cat):
-    cat.create_database("other")
-    cat.create_table("other.t", {"id": "INT"})
+def test_bare_names_of_a_view_are_of_the_database_of_when_it_was_made(spark, sql, t, shop):
+    shop.create_database("other")
+    shop.create_table("other.t", {"id": "INT"})
     sql("USE shop")
     sql("CREATE TEMP VIEW v AS SELECT id FROM t")
     sql("USE other")

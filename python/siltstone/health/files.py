@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
+from siltstone._partitions import wall_time
 from siltstone.health.figures import Bucket, LargePartition, Level, PartitionClass, SizeClass, Totals
 
 if TYPE_CHECKING:
@@ -126,10 +127,8 @@ def figures_of(
 
 def _zoned(local_millis: int | None) -> dt.datetime | None:
     """A local time with the zone of this machine; None of one that no date can show."""
-    if local_millis is None:
-        return None
+    local = wall_time(local_millis)
     try:
-        local = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=local_millis)  # noqa: DTZ001  # local time
-        return local.astimezone()
+        return None if local is None else local.astimezone()
     except (OverflowError, ValueError, OSError):
         return None

@@ -12,7 +12,7 @@ from siltstone._args import flag, names
 from siltstone._data import arrow_stream
 from siltstone._looks import Listed, Looks
 from siltstone._operation import operation
-from siltstone._partitions import partition_list
+from siltstone._partitions import partition_list, wall_time
 from siltstone.errors import InvalidArgument
 from siltstone.report import CommitReport
 from siltstone.scan import whole_table
@@ -139,7 +139,7 @@ class Parts(Reading):
         """
         names = self.partition_by
         return Listed(
-            Partition(dict(zip(names, values, strict=True)), files, rows, size, None if at is None else _wall_time(at))
+            Partition(dict(zip(names, values, strict=True)), files, rows, size, wall_time(at))
             for values, files, rows, size, at in (self._core.partitions() if names else [])
         )
 
@@ -231,7 +231,3 @@ class Parts(Reading):
         found = self.inspect("statistics", ["colstat"]).to_pylist()
         text = found[-1]["colstat"] if found else None
         return json.loads(text) if text else {}
-
-
-def _wall_time(millis: int) -> dt.datetime:
-    return dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=millis)  # noqa: DTZ001  # local time

@@ -84,8 +84,7 @@ impl Catalog {
             args.partition_by = partition_by;
             args.options = options;
             args.comment = comment;
-            let found = self.0.create_table(name, args, if_not_exists)?;
-            Ok(self.0.opened(&found, Options::new())?.into())
+            Ok(self.0.create_and_open(name, args, if_not_exists)?.into())
         })
     }
 

@@ -184,7 +184,7 @@ impl PyTable {
     fn consumers(&self, py: Python<'_>) -> Result<Vec<(String, i64, i64)>> {
         let table = self.table()?;
         let all = interruptible(py, || Ok(table.consumer_list()?))?;
-        Ok(all.into_iter().map(|c| (c.id, c.next_snapshot, c.modified_millis)).collect())
+        Ok(all.into_iter().map(|c| (c.id, c.progress.next_snapshot, c.modified_millis)).collect())
     }
 
     fn reset_consumer(&self, py: Python<'_>, id: &str, next_snapshot: Option<i64>) -> Result<()> {
@@ -209,8 +209,7 @@ impl PyTable {
     /// `checkpoint`: what lies before; None where a whole state is read.
     fn begin_consumer(&self, py: Python<'_>, id: &str, next_snapshot: i64, checkpoint: Option<&str>) -> Result<()> {
         let table = self.table()?;
-        let check = || checkpoint.map_or(Ok(()), |checkpoint| table.check_checkpoint(checkpoint));
-        interruptible(py, || Ok(table.begin_consumer(id, next_snapshot, checkpoint.is_none(), check)?))
+        interruptible(py, || Ok(table.register_consumer(id, next_snapshot, checkpoint)?))
     }
 
     fn consumer_passed(&self, py: Python<'_>, id: &str, checkpoint: &str) -> Result<()> {

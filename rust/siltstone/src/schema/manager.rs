@@ -110,7 +110,11 @@ impl SchemaManager {
         if !self.publish(&schema)? {
             return Err(exists());
         }
-        self.get(schema.id)
+        self.get(schema.id).map_err(|e| {
+            Error::new(e.kind(), "the table was created; then a call failed")
+                .with("file", self.path(schema.id))
+                .caused_by(e)
+        })
     }
 
     /// [`Self::commit_changes_if`] without a check.

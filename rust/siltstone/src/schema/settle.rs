@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! alter    reads schema 0, finds no snapshot … publishes schema 1 …              … looks again
-//! others              fast-forward; commit the first snapshot under schema 0
+//! others              fast-forward; commit the first snapshot under schema 0; make schema 2 of schema 1
 //! ```
+//!
+//! A schema made of one that came too late came too late as well: its own alter finds that out by looking at all changes since the
+//! newest version, and takes it away first.
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, thread, time::Duration};
 
 use super::fixed::fixed_option_changed;
 use super::refusal::forbidden_change;
@@ -16,6 +19,11 @@ use crate::snapshot::{SnapshotManager, UpkeepLock};
 
 /// How long to wait for a fast-forward that has replaced a schema, or a commit that takes its snapshot back.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for another alter between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// From one schema to the next.
+type Change = (Arc<TableSchema>, Arc<TableSchema>);
 
 impl SchemaManager {
     /// Looks again after `new`, made of `old`, was published; where it came too late it is taken back.
@@ -37,8 +45,9 @@ impl SchemaManager {
             }
             Err(e) => return Err(self.half_done(new, e)),
         }
-        self.check_in_time(old, new)?;
-        self.check_again(old, new, check)?;
+        let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
+        self.check_in_time(&changes, new)?;
+        self.check_again(&changes, new, check)?;
         self.get(new.id).map_err(|e| match e.kind() {
             ErrorKind::FileNotFound => {
                 Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
@@ -68,39 +77,72 @@ impl SchemaManager {
         }
     }
 
+    /// The changes, each from one schema to the next, that end with `new` and were made since the newest version.
+    fn changes_since_newest(&self, old: &TableSchema, new: &TableSchema) -> Result<Vec<Change>> {
+        let newest = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
+        let first = newest.map_or(old.id, |newest| newest.schema_id.min(old.id));
+        let mut changes = Vec::new();
+        for id in first..old.id {
+            changes.push((self.get(id)?, self.get(id.saturating_add(1))?));
+        }
+        changes.push((Arc::new(old.clone()), Arc::new(new.clone())));
+        Ok(changes)
+    }
+
     /// Takes `new` back where the first snapshot came about before it. A commit that finds `new` takes its snapshot back under
     /// the same lock: one of them stays.
-    fn check_in_time(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
-        let Some(option) = fixed_option_changed(old, new) else { return Ok(()) };
-        if !self.came_late(new).map_err(|e| self.half_done(new, e))? {
+    fn check_in_time(&self, changes: &[Change], new: &TableSchema) -> Result<()> {
+        let Some(option) = changes.iter().find_map(|(old, new)| fixed_option_changed(old, new)) else { return Ok(()) };
+        let came_late = || self.came_late(new).map_err(|e| self.half_done(new, e));
+        if !came_late()? {
             return Ok(());
         }
-        let _lock = self.upkeep_lock(new)?;
-        if self.came_late(new).map_err(|e| self.half_done(new, e))? {
-            self.delete_own(new)?;
+        self.take_back_if(new, || {
             let message = format!("'{option}' cannot change any more: meanwhile the table got its first snapshot");
-            return Err(forbidden_change(message).with("option", option).hint("create another table"));
-        }
-        Ok(())
+            let refused = || forbidden_change(message).with("option", &option).hint("create another table");
+            Ok(came_late()?.then(refused))
+        })
     }
 
     /// Takes `new` back where `check` refuses it by now. A commit of what it refuses finds `new` and takes its snapshot back
     /// under the same lock: one of them stays.
-    fn check_again(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
-        if check(old, new).is_ok() {
+    fn check_again(&self, changes: &[Change], new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
+        let check = || changes.iter().try_for_each(|(old, new)| check(old, new));
+        if check().is_ok() {
             return Ok(());
         }
-        let _lock = self.upkeep_lock(new)?;
-        match check(old, new) {
-            Err(e) if e.kind() != ErrorKind::IllegalSchemaChange => Err(self.half_done(new, e)),
-            Err(refused) if self.came_late(new).map_err(|e| self.half_done(new, e))? => {
-                self.delete_own(new).and(Err(refused))
+        self.take_back_if(new, || {
+            let Err(refused) = check() else { return Ok(None) };
+            if refused.kind() != ErrorKind::IllegalSchemaChange {
+                return Err(self.half_done(new, refused));
             }
-            Err(refused) => {
-                let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
-                Err(forbidden_change(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
+            if self.came_late(new).map_err(|e| self.half_done(new, e))? {
+                return Ok(Some(refused));
             }
-            Ok(()) => Ok(()),
+            let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
+            Err(forbidden_change(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
+        })
+    }
+
+    /// Takes `new` back where `refused` says why, with the lock, once no schema is made of it any more: what is made of a schema
+    /// that comes too late goes before it.
+    fn take_back_if(&self, new: &TableSchema, refused: impl Fn() -> Result<Option<Error>>) -> Result<()> {
+        let mut left = PATIENCE;
+        loop {
+            let lock = self.upkeep_lock(new)?;
+            let Some(refused) = refused()? else { return Ok(()) };
+            let later = self.ids().map_err(|e| self.half_done(new, e))?.into_iter().find(|id| *id > new.id);
+            let Some(later) = later else { return self.delete_own(new).and(Err(refused)) };
+            drop(lock);
+            if left.is_zero() {
+                let text = format!("schema {} came too late, and stays: schema {later} was made of it", new.id);
+                return Err(Error::new(ErrorKind::CommitConflict, text)
+                    .with("file", self.path(new.id))
+                    .caused_by(refused)
+                    .hint("change back what was changed"));
+            }
+            left = left.saturating_sub(PAUSE);
+            thread::sleep(PAUSE);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The `consumer/` directory: how far stream readers have come. Snapshots from `nextSnapshot` on are kept for them.
 //!
 //! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on. A reader that begins with
-//! the state of that snapshot, and has not come to its end, says so by `siltstone.state`, which other programs ignore.
+//! the state of that snapshot, and has not come to its end, says so by `siltstone.state`; `siltstone.removals` and
+//! `siltstone.deltaManifestList` tell what it had read when it wrote the file ([`Behind`]). Other programs ignore these.
 //!
 //! Consumers expire when nobody has written their files for long. A reader may do so between the last look and the deletion:
 //! the file is looked at once more when it has another name, which no reader writes, and comes back when it is not old. Until then
@@ -32,23 +33,76 @@ use crate::{
 
 /// Says that a reader has not come to the end of the state that it begins with.
 const STATE: &str = "siltstone.state";
+/// [`Behind::removals`].
+const REMOVALS: &str = "siltstone.removals";
+/// [`Behind::delta_manifest_list`].
+const LAST_READ: &str = "siltstone.deltaManifestList";
 const PREFIX: &str = "consumer-";
 /// A file that was taken out of its place: `.old-consumer-<id>.<uuid>.tmp`.
 const ASIDE: &str = ".old-consumer-";
 /// How long a reader waits for the lock before it looks at the mark again.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// One stream reader's progress.
+/// One stream reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumer {
     /// Its id.
     pub id: String,
+    /// How far it has come.
+    pub progress: ConsumerProgress,
+    /// When its file was last written, epoch milliseconds.
+    pub modified_millis: i64,
+}
+
+/// How far a stream reader has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerProgress {
     /// The snapshot that it reads next.
     pub next_snapshot: i64,
     /// Whether it reads the whole state of that snapshot, not what changed.
     pub reads_state: bool,
-    /// When its file was last written, epoch milliseconds.
-    pub modified_millis: i64,
+    /// `None`: another program has written the file, or there was nothing to read before.
+    pub behind: Option<Behind>,
+}
+
+/// What tells whether the snapshot before the next one is still the one that a reader had read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// How many removal records there were when it was a version.
+    pub removals: u64,
+    /// What tells it from others of its id; `None`: it was not there any more.
+    pub delta_manifest_list: Option<String>,
+}
+
+impl ConsumerProgress {
+    /// The changes of a snapshot come next.
+    pub fn changes_of(next_snapshot: i64, behind: Option<Behind>) -> Self {
+        Self { next_snapshot, reads_state: false, behind }
+    }
+
+    /// `None`: that is not the JSON of a consumer.
+    fn from_json(bytes: &[u8]) -> Option<Self> {
+        let parsed: Value = serde_json::from_slice(bytes).ok()?;
+        let next_snapshot = parsed.get("nextSnapshot")?.as_i64().filter(|next| (0..i64::MAX).contains(next))?;
+        let behind = parsed.get(REMOVALS).and_then(Value::as_u64).map(|removals| Behind {
+            removals,
+            delta_manifest_list: parsed.get(LAST_READ).and_then(Value::as_str).map(str::to_owned),
+        });
+        Some(Self { next_snapshot, reads_state: parsed.get(STATE).and_then(Value::as_bool).unwrap_or(false), behind })
+    }
+
+    fn to_json(&self) -> String {
+        let mut lines = vec![format!("\"nextSnapshot\" : {}", self.next_snapshot)];
+        if self.reads_state {
+            lines.push(format!("\"{STATE}\" : true"));
+        }
+        if let Some(behind) = &self.behind {
+            lines.push(format!("\"{REMOVALS}\" : {}", behind.removals));
+            let list = behind.delta_manifest_list.as_deref();
+            lines.extend(list.map(|list| format!("\"{LAST_READ}\" : {}", Value::from(list))));
+        }
+        format!("{{\n  {}\n}}", lines.join(",\n  "))
+    }
 }
 
 /// Consumers of a table, or of a branch.
@@ -84,9 +138,8 @@ impl ConsumerManager {
         for file in self.fs.list(&self.directory)? {
             let name = file.path.rsplit('/').next().unwrap_or_default();
             let Some(id) = name.strip_prefix(PREFIX).filter(|_| !file.is_dir) else { continue };
-            if let Some((next_snapshot, reads_state)) = self.place(id)? {
-                let modified_millis = file.modified_millis;
-                found.push(Consumer { id: id.to_owned(), next_snapshot, reads_state, modified_millis });
+            if let Some(progress) = self.progress(id)? {
+                found.push(Consumer { id: id.to_owned(), progress, modified_millis: file.modified_millis });
             }
         }
         found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -98,19 +151,17 @@ impl ConsumerManager {
         check_can_exist("consumer", id)?;
         // the time first: progress that is made meanwhile only seems older than it is
         let Some(file) = self.fs.status(&self.path(id))? else { return Ok(None) };
-        let modified_millis = file.modified_millis;
-        let found =
-            |(next_snapshot, reads_state)| Consumer { id: id.to_owned(), next_snapshot, reads_state, modified_millis };
-        Ok(self.place(id)?.map(found))
+        let found = |progress| Consumer { id: id.to_owned(), progress, modified_millis: file.modified_millis };
+        Ok(self.progress(id)?.map(found))
     }
 
     /// The snapshot that a consumer reads next; `None` when it does not exist.
     pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
-        Ok(self.place(id)?.map(|(next, _)| next))
+        Ok(self.progress(id)?.map(|progress| progress.next_snapshot))
     }
 
-    /// The snapshot, and whether its whole state is to be read.
-    fn place(&self, id: &str) -> Result<Option<(i64, bool)>> {
+    /// How far a consumer has come; `None` when it does not exist.
+    pub fn progress(&self, id: &str) -> Result<Option<ConsumerProgress>> {
         check_can_exist("consumer", id)?;
         let path = self.path(id);
         let bytes = match self.fs.read_at_most(&path, NUMBER_BYTES) {
@@ -118,11 +169,7 @@ impl ConsumerManager {
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(None),
             Err(e) => return Err(e),
         };
-        let parsed: Option<Value> = serde_json::from_slice(&bytes).ok();
-        let next = parsed.as_ref().and_then(|v| v.get("nextSnapshot")).and_then(Value::as_i64);
-        let next = next.filter(|next| (0..i64::MAX).contains(next));
-        let reads_state = parsed.as_ref().and_then(|v| v.get(STATE)).and_then(Value::as_bool).unwrap_or(false);
-        next.map(|next| Some((next, reads_state))).ok_or_else(|| {
+        ConsumerProgress::from_json(&bytes).map(Some).ok_or_else(|| {
             Error::corrupt(path, 0, "a consumer as JSON", String::from_utf8_lossy(&bytes))
                 .hint("reset the consumer, or delete it if nobody reads with it any more")
         })
@@ -130,41 +177,30 @@ impl ConsumerManager {
 
     /// The smallest `nextSnapshot` of all consumers.
     pub fn min_next_snapshot(&self) -> Result<Option<i64>> {
-        Ok(self.list()?.into_iter().map(|consumer| consumer.next_snapshot).min())
+        Ok(self.list()?.into_iter().map(|consumer| consumer.progress.next_snapshot).min())
     }
 
-    /// Sets a consumer to the snapshot it reads next; made when it does not exist.
-    pub fn reset(&self, id: &str, next_snapshot: i64) -> Result<()> {
-        self.write(id, next_snapshot, false)
-    }
-
-    fn write(&self, id: &str, next_snapshot: i64, reads_state: bool) -> Result<()> {
+    /// Sets how far a consumer has come; made when it does not exist.
+    pub fn write(&self, id: &str, progress: &ConsumerProgress) -> Result<()> {
         check_name("consumer", id)?;
         self.fs.create_dir(&self.directory)?;
-        let state = if reads_state { format!(",\n  \"{STATE}\" : true") } else { String::new() };
-        self.fs.overwrite(&self.path(id), format!("{{\n  \"nextSnapshot\" : {next_snapshot}{state}\n}}").as_bytes())
+        self.fs.overwrite(&self.path(id), progress.to_json().as_bytes())
     }
 
-    /// Remembers how far a reader has come, also beside an expiry of consumers: the snapshot that it reads next, and whether its
-    /// whole state. `location` is the table's, `patience` how long to wait for that expiry.
+    /// Remembers how far a reader has come, also beside an expiry of consumers. `location` is the table's, `patience` how long to
+    /// wait for that expiry.
     ///
     /// # Errors
     /// `UpkeepRunning`: it did not end, and may forget the consumer.
-    pub fn record(
-        &self,
-        location: &str,
-        id: &str,
-        (next_snapshot, reads_state): (i64, bool),
-        patience: Duration,
-    ) -> Result<()> {
-        self.write(id, next_snapshot, reads_state)?;
+    pub fn record(&self, location: &str, id: &str, progress: &ConsumerProgress, patience: Duration) -> Result<()> {
+        self.write(id, progress)?;
         let mut left = patience;
         while self.fs.is_file(&self.mark)? {
             let waits = left.min(WAIT);
             match UpkeepLock::take(&self.fs, location, waits) {
                 Ok(_lock) => {
                     if self.next_snapshot(id)?.is_none() {
-                        self.write(id, next_snapshot, reads_state)?;
+                        self.write(id, progress)?;
                     }
                     // whoever holds the lock is the only one at work: the mark is of an expiry that died
                     return self.fs.delete(&self.mark);
@@ -174,7 +210,7 @@ impl ConsumerManager {
             }
             // where that expiry is over, another one sees the file
             if !self.fs.is_file(&self.mark)? && self.next_snapshot(id)?.is_none() {
-                self.write(id, next_snapshot, reads_state)?;
+                self.write(id, progress)?;
             }
         }
         Ok(())

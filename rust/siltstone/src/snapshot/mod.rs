@@ -22,7 +22,7 @@ mod upkeep_lock;
 
 pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
-pub use consumer::{Consumer, ConsumerManager};
+pub use consumer::{Behind, Consumer, ConsumerManager, ConsumerProgress};
 pub use fork::KEEPS_BRANCH;
 pub use manager::{Named, SnapshotManager};
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};

@@ -296,7 +296,11 @@ fn nothing_can_exist_under_a_name_with_a_slash() {
         assert_eq!(tags.get(name).expect_err("no tag").kind(), ErrorKind::TagNotFound);
         assert_eq!(tags.delete_file(name).expect_err("no tag").kind(), ErrorKind::InvalidArgument);
         assert!(name.is_empty() || !branches.exists(name).expect("no branch"));
-        for done in [consumers.next_snapshot(name).map(drop), consumers.delete(name), consumers.reset(name, 1)] {
+        for done in [
+            consumers.next_snapshot(name).map(drop),
+            consumers.delete(name),
+            consumers.write(name, &ConsumerProgress::changes_of(1, None)),
+        ] {
             assert_eq!(done.expect_err("no consumer").kind(), ErrorKind::InvalidArgument, "{name:?}");
         }
     }

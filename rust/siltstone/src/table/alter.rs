@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
+    cleanup::with_effect,
     scan::{bucket_vectors, overtaken::at_newest},
     schema::{READ_BRANCHES, SchemaChange, TableSchema, losses, notes, switches_vectors_off},
 };
@@ -30,7 +31,7 @@ impl Table {
         for text in said {
             tracing::warn!(table = ctx.name, "{text}");
         }
-        self.reload()
+        with_effect(self.reload(), || Ok(Some("the table was changed".to_owned())))
     }
 
     /// Values that changes of types would lose, in words, for a question before [`Table::alter`]; nothing is changed.

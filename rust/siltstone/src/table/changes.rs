@@ -11,6 +11,7 @@ use crate::{
     env::system_clock,
     io::BatchStream,
     scan::{ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, end_of, overtaken::TRIES},
+    snapshot::ConsumerProgress,
 };
 
 /// A place in the table's history, as a caller names it.
@@ -124,7 +125,7 @@ impl ChangeStream {
         let mut follow = begin(start)?;
         // nobody knows how much of the state was handed out: it is read again, as it is now
         let known = match known {
-            Some(known) if known.reads_state => {
+            Some(known) if known.progress.reads_state => {
                 if !follow.begins_with_state() {
                     follow = begin(Start::Full)?;
                 }
@@ -138,10 +139,12 @@ impl ChangeStream {
             ended.or_else(|error| table.check_not_replaced().and(Err(error)))?;
         }
         match (&consumer, known) {
-            (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
+            (_, Some(known)) => follow.restore(&known)?,
             (Some(id), None) => {
-                if let Some(next) = follow.first_snapshot() {
-                    table.begin_consumer(id, next, follow.begins_with_state(), || follow.check_follows())?;
+                if let Some(next_snapshot) = follow.first_snapshot() {
+                    let reads_state = follow.begins_with_state();
+                    let first = ConsumerProgress { next_snapshot, reads_state, behind: follow.behind() };
+                    table.begin_consumer(id, &first, || follow.check_follows())?;
                 }
             }
             (None, None) => {}
@@ -191,7 +194,10 @@ impl ChangeStream {
     /// The rows of all snapshots so far have been handed out: the consumer goes on after them.
     pub fn done(&self) -> Result<()> {
         match (&self.consumer, self.follow.next_snapshot()) {
-            (Some(id), Some(next)) => self.table.remember(id, next, || self.follow.check_follows()),
+            (Some(id), Some(next)) => {
+                let progress = ConsumerProgress::changes_of(next, self.follow.behind());
+                self.table.remember(id, &progress, || self.follow.check_follows())
+            }
             _ => Ok(()),
         }
     }

@@ -3,9 +3,10 @@
 use super::{Table, replaced::explained};
 use crate::{
     Error, ErrorKind, Result,
+    cleanup::with_effect,
     commit::replaced,
-    scan::{check_checkpoint, check_progress, checkpoint, first_readable, rolled_back_to},
-    snapshot::{Consumer, ConsumerManager},
+    scan::{behind, check_checkpoint, check_progress, checkpoint, first_readable, rolled_back_to},
+    snapshot::{Consumer, ConsumerManager, ConsumerProgress},
 };
 
 impl Table {
@@ -15,11 +16,11 @@ impl Table {
     }
 
     /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
-    pub(super) fn record(&self, consumer: &str, next: i64, reads_state: bool) -> Result<()> {
+    pub(super) fn record(&self, consumer: &str, progress: &ConsumerProgress) -> Result<()> {
         let ctx = self.context();
         self.check_not_replaced()?;
         let patience = ctx.options.upkeep_lock_timeout;
-        let recorded = self.consumers().record(&ctx.location, consumer, (next, reads_state), patience);
+        let recorded = self.consumers().record(&ctx.location, consumer, progress, patience);
         explained(ctx, recorded.map_err(|e| e.in_table(&ctx.name)))?;
         if let Some(error) = replaced(ctx)? {
             self.consumers().delete(consumer)?;
@@ -50,12 +51,28 @@ impl Table {
                 .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
         }
         let consumers = self.consumers();
-        let before = match consumers.next_snapshot(id) {
+        let before = match consumers.progress(id) {
             // setting it is how a damaged one is mended
             Err(e) if e.kind() == ErrorKind::CorruptFile => None,
             found => found?,
         };
-        self.record(id, next, false)?;
+        let progress = ConsumerProgress::changes_of(next, Some(behind(self.context(), next, removals)?));
+        with_effect(self.set_consumer(id, &progress, before, removals), || {
+            let is_set = consumers.progress(id)?.is_some_and(|found| found == progress);
+            Ok(is_set.then(|| format!("the consumer '{id}' was set to snapshot {next}")))
+        })
+    }
+
+    /// `removals`: how many records there were when its place was chosen.
+    fn set_consumer(
+        &self,
+        id: &str,
+        progress: &ConsumerProgress,
+        before: Option<ConsumerProgress>,
+        removals: u64,
+    ) -> Result<()> {
+        let (consumers, snapshots, next) = (self.consumers(), self.context().snapshots(), progress.next_snapshot);
+        self.record(id, progress)?;
         // an expiry that had chosen before the consumer was there, a rollback that came before its file
         let gone = if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
             Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
@@ -67,7 +84,7 @@ impl Table {
             return Ok(());
         };
         match before {
-            Some(before) => consumers.reset(id, before)?,
+            Some(before) => consumers.write(id, &before)?,
             None => consumers.delete(id)?,
         }
         Err(gone.with("table", &self.context().name).with("snapshot", next))
@@ -83,20 +100,20 @@ impl Table {
         Ok(known)
     }
 
-    /// Registers a reader that begins, so that what it has not read is kept: the first snapshot that it needs, and whether its
-    /// whole state. `check_follows`: whether what lies before that is the table's still.
+    /// Registers a reader that begins, so that what it has not read is kept. `check_follows`: whether what lies before that is the
+    /// table's still.
     ///
     /// # Errors
     /// `SnapshotExpired`: an expiry that had chosen before the consumer was there does not see it, and there is nothing to keep; those
     /// of `check_follows`.
-    pub fn begin_consumer(
+    pub(super) fn begin_consumer(
         &self,
         id: &str,
-        next: i64,
-        reads_state: bool,
+        first: &ConsumerProgress,
         check_follows: impl Fn() -> Result<()>,
     ) -> Result<()> {
-        self.record(id, next, reads_state)?;
+        self.record(id, first)?;
+        let next = first.next_snapshot;
         if let Err(error) = check_follows() {
             self.consumers().delete(id)?;
             return Err(error);
@@ -120,10 +137,23 @@ impl Table {
     /// `SnapshotExpired`; `SnapshotNotFound`: what it has read was taken back by a rollback.
     pub fn consumer_place(&self, id: &str) -> Result<Option<(i64, bool)>> {
         let Some(known) = self.found(self.consumers().get(id), Option::is_none)? else { return Ok(None) };
-        if !known.reads_state {
-            check_progress(self.context(), known.next_snapshot, known.modified_millis)?;
+        if !known.progress.reads_state {
+            check_progress(self.context(), &known)?;
         }
-        Ok(Some((known.next_snapshot, known.reads_state)))
+        Ok(Some((known.progress.next_snapshot, known.progress.reads_state)))
+    }
+
+    /// Registers a reader that keeps its place itself: it begins with the whole state of a snapshot, or goes on after a checkpoint.
+    ///
+    /// # Errors
+    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there; those of [`Table::check_checkpoint`].
+    pub fn register_consumer(&self, id: &str, next: i64, checkpoint: Option<&str>) -> Result<()> {
+        let Some(text) = checkpoint else {
+            let first = ConsumerProgress { next_snapshot: next, reads_state: true, behind: None };
+            return self.begin_consumer(id, &first, || Ok(()));
+        };
+        let behind = check_checkpoint(self.context(), text)?.behind;
+        self.begin_consumer(id, &ConsumerProgress::changes_of(next, behind), || self.check_checkpoint(text))
     }
 
     /// The place of a reader that has read everything up to a snapshot, as a text that it keeps.
@@ -144,20 +174,25 @@ impl Table {
     /// # Errors
     /// As [`Table::check_checkpoint`].
     pub fn consumer_passed(&self, id: &str, text: &str) -> Result<()> {
-        let snapshot = check_checkpoint(self.context(), text)?;
-        self.remember(id, snapshot.saturating_add(1), || self.check_checkpoint(text))
+        let progress = check_checkpoint(self.context(), text)?;
+        self.remember(id, &progress, || self.check_checkpoint(text))
     }
 
     /// Not what a rollback has taken back, whose ids are given again: whoever goes on with the consumer would pass over them.
-    pub(super) fn remember(&self, id: &str, next: i64, check_follows: impl Fn() -> Result<()>) -> Result<()> {
+    pub(super) fn remember(
+        &self,
+        id: &str,
+        progress: &ConsumerProgress,
+        check_follows: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         self.check_not_replaced()?;
         check_follows()?;
-        self.record(id, next, false)?;
+        self.record(id, progress)?;
         let rolled_back = check_follows();
         if rolled_back.is_err()
-            && let Some(target) = rolled_back_to(self.context(), next.saturating_sub(1))?
+            && let Some(target) = rolled_back_to(self.context(), progress.next_snapshot.saturating_sub(1))?
         {
-            self.record(id, target.saturating_add(1), false)?;
+            self.record(id, &target)?;
         }
         rolled_back
     }

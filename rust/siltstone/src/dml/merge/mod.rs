@@ -15,6 +15,7 @@ mod clauses;
 mod files;
 mod keyed;
 mod pass;
+mod sieve;
 mod source;
 
 pub use clauses::{Merge, MergeArgs};

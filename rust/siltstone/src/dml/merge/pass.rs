@@ -9,10 +9,12 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_cast::display::array_value_to_string;
 use arrow_row::Rows;
 use arrow_schema::{Field, Schema};
+use foldhash::fast::RandomState;
 
 use super::{
     Merge, Source,
     clauses::{Clause, Rows as Of, Verb},
+    sieve::Sieve,
     source::{class_of, hash},
 };
 use crate::{
@@ -32,8 +34,10 @@ pub(super) struct Pass<'a> {
     source: &'a Source,
     rows: RecordBatch,
     keys: Rows,
+    /// `None`: rows of the table are looked at that no row of the source belongs to, too.
+    sieve: Option<Sieve>,
     /// The last row with a hash, and the one before each row.
-    last: HashMap<u64, u32>,
+    last: HashMap<u64, u32, RandomState>,
     before: Vec<Option<u32>>,
     classes: Option<BTreeSet<usize>>,
     /// Which rows belong to a row of the table.
@@ -53,8 +57,10 @@ pub(super) struct Decisions {
 impl<'a> Pass<'a> {
     pub(super) fn new(merge: &'a Merge, source: &'a Source, classes: Option<Vec<usize>>) -> Result<Self> {
         let rows = source.load(classes.as_deref())?;
-        let (keys, unknown) = source.keys_of(&rows)?;
-        let mut last = HashMap::with_capacity(keys.num_rows());
+        let columns = source.keys().columns(&rows)?;
+        let (keys, unknown) = source.keys().encode(&columns)?;
+        let sieve = if merge.looks_at_all_rows() { None } else { Sieve::of(&columns) };
+        let mut last = HashMap::with_capacity_and_hasher(keys.num_rows(), RandomState::default());
         let mut before = Vec::with_capacity(keys.num_rows());
         for (row, (key, unknown)) in (0_u32..).zip(keys.iter().zip(&unknown)) {
             before.push(if *unknown { None } else { last.insert(hash(key.as_ref()), row) });
@@ -62,20 +68,28 @@ impl<'a> Pass<'a> {
         let matched = vec![false; rows.num_rows()];
         let classes = classes.map(|classes| classes.into_iter().collect());
         let needs = merge.needs().into_iter().collect();
-        Ok(Self { merge, source, rows, keys, last, before, classes, matched, needs })
+        Ok(Self { merge, source, rows, keys, sieve, last, before, classes, matched, needs })
     }
 
     /// What becomes of rows of the table; those whose keys are in other passes stay for these.
     pub(super) fn decide(&mut self, table: &RecordBatch) -> Result<Decisions> {
         crate::cancel::check()?;
-        let columns: Vec<ArrayRef> =
+        let mut columns: Vec<ArrayRef> =
             self.merge.on.iter().map(|(name, _)| column(table, name)).collect::<Result<_>>()?;
+        let looked_at = self.sieve.as_ref().map(|sieve| sieve.rows(&columns)).transpose()?.flatten();
+        let rows = if let Some(rows) = looked_at {
+            let indices = UInt32Array::from(rows.clone());
+            columns = columns.iter().map(|column| taken_column(column, &indices)).collect::<Result<_>>()?;
+            rows
+        } else {
+            (0..u32::try_from(table.num_rows()).unwrap_or(u32::MAX)).collect()
+        };
         let (keys, unknown) = self.source.keys().encode(&columns)?;
         let mut state = State { done: vec![false; table.num_rows()], found: vec![false; table.num_rows()] };
         let mut decisions = Decisions::default();
         let mut pairs = Pairs::default();
         let mut alone: Vec<u32> = Vec::new();
-        for (row, (key, unknown)) in (0_u32..).zip(keys.iter().zip(&unknown)) {
+        for (row, (key, unknown)) in rows.into_iter().zip(keys.iter().zip(&unknown)) {
             if self.classes.as_ref().is_some_and(|classes| !classes.contains(&class_of(key.as_ref(), *unknown))) {
                 continue;
             }

@@ -55,7 +55,7 @@ impl Keys {
         Ok(Self { names: fields.iter().map(|f| f.name.clone()).collect(), converter: RowConverter::new(types?)? })
     }
 
-    fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let column = |name: &String| {
             let column = batch.column_by_name(name).cloned();
             column.ok_or_else(|| Error::new(ErrorKind::Internal, "a key was not read").with("column", name))
@@ -196,11 +196,6 @@ impl Source {
 
     pub(super) fn keys(&self) -> &Keys {
         &self.keys
-    }
-
-    /// Keys of rows of the source.
-    pub(super) fn keys_of(&self, batch: &RecordBatch) -> Result<(Rows, Vec<bool>)> {
-        self.keys.encode(&self.keys.columns(batch)?)
     }
 
     /// What rows of the table that have one of its keys satisfy, in these columns.

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     scan::time_travel::Versions,
-    snapshot::RemovedSnapshot,
+    snapshot::{Behind, Consumer, ConsumerProgress},
 };
 
 /// A place in the line of versions of one table.
@@ -41,22 +41,20 @@ pub fn checkpoint(ctx: &TableContext, snapshot: i64) -> Result<String> {
     serde_json::to_string(&place).map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))
 }
 
-/// What a reader has read up to its checkpoint is the table's still, or has expired. Returns the snapshot.
+/// What a reader has read up to its checkpoint is the table's still, or has expired. Returns how a consumer goes on after it.
 ///
 /// # Errors
 /// `SnapshotNotFound`: a rollback or fast-forward has taken it back, or another table is in the place of the one that was read;
 /// `InvalidArgument`: that is no checkpoint.
-pub fn check_checkpoint(ctx: &TableContext, text: &str) -> Result<i64> {
+pub fn check_checkpoint(ctx: &TableContext, text: &str) -> Result<ConsumerProgress> {
     let place: Checkpoint = serde_json::from_str(text).map_err(|e| {
         Error::new(ErrorKind::InvalidArgument, format!("not the place of a stream: {e}")).with("table", &ctx.name)
     })?;
     check_table(ctx, &place)?;
-    let id = place.snapshot;
-    let named = |delta_manifest_list| RemovedSnapshot { id, delta_manifest_list, commit: None };
-    let snapshot = place.delta_manifest_list.map(named);
-    let passed = Passed { id, snapshot, removals: place.removals, is_read: true };
-    line::check_follows(&Versions::new(ctx), &passed).map_err(|e| e.with("table", &ctx.name))?;
-    Ok(id)
+    let behind = Behind { removals: place.removals, delta_manifest_list: place.delta_manifest_list };
+    let next = place.snapshot.saturating_add(1);
+    line::check_follows(&Versions::new(ctx), &Passed::of(next, &behind)).map_err(|e| e.with("table", &ctx.name))?;
+    Ok(ConsumerProgress::changes_of(next, Some(behind)))
 }
 
 fn check_table(ctx: &TableContext, place: &Checkpoint) -> Result<()> {
@@ -78,22 +76,30 @@ fn check_table(ctx: &TableContext, place: &Checkpoint) -> Result<()> {
     ))
 }
 
-/// A consumer can go on with a snapshot, its progress written at a time (epoch milliseconds).
+/// A consumer can go on where it has come to.
 ///
 /// # Errors
 /// `SnapshotExpired`; `SnapshotNotFound` when the table was rolled back since to a snapshot before.
-pub fn check_progress(ctx: &TableContext, next: i64, written_at: i64) -> Result<()> {
+pub fn check_progress(ctx: &TableContext, consumer: &Consumer) -> Result<()> {
     let versions = Versions::new(ctx);
-    line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &ctx.name))?;
+    line::check_consumer(&versions, consumer).map_err(|e| e.with("table", &ctx.name))?;
+    let next = consumer.progress.next_snapshot;
     match super::earliest(&versions)? {
         Some(first) if next < first => Err(super::expired(next, first).with("table", &ctx.name)),
         _ => Ok(()),
     }
 }
 
-/// Where the newest rollback behind a snapshot has gone back to.
-pub fn rolled_back_to(ctx: &TableContext, snapshot: i64) -> Result<Option<i64>> {
+/// What a reader has behind it that goes on with a snapshot, chosen when there were so many removal records or more.
+pub fn behind(ctx: &TableContext, next: i64, removals: u64) -> Result<Behind> {
+    Ok(Passed::before(&Versions::new(ctx), next, removals)?.behind())
+}
+
+/// Where the newest rollback behind a snapshot has gone back to: how a consumer goes on.
+pub fn rolled_back_to(ctx: &TableContext, snapshot: i64) -> Result<Option<ConsumerProgress>> {
     let removals = Versions::new(ctx).snapshots.removals().read()?;
     let behind = removals.taken_back().filter(|rollback| rollback.kept < snapshot);
-    Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.kept))
+    let Some(newest) = behind.max_by_key(|rollback| rollback.record) else { return Ok(None) };
+    let next = newest.kept.saturating_add(1);
+    Ok(Some(ConsumerProgress::changes_of(next, Some(self::behind(ctx, next, removals.count)?))))
 }

@@ -4,7 +4,7 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     scan::time_travel::Versions,
-    snapshot::RemovedSnapshot,
+    snapshot::{Behind, Consumer, RemovedSnapshot},
 };
 
 /// What a stream has behind it: the snapshot that it has read last, or the one before those with which it begins.
@@ -37,6 +37,22 @@ impl Passed {
     }
 }
 
+impl Passed {
+    /// What a reader had behind it when it wrote how far it had come.
+    pub(super) fn of(next: i64, behind: &Behind) -> Self {
+        let id = next.saturating_sub(1);
+        let named = |list: &String| RemovedSnapshot { id, delta_manifest_list: list.clone(), commit: None };
+        let snapshot = behind.delta_manifest_list.as_ref().map(named);
+        Self { id, snapshot, removals: behind.removals, is_read: true }
+    }
+
+    /// What is written of it.
+    pub(super) fn behind(&self) -> Behind {
+        let list = self.snapshot.as_ref().map(|snapshot| snapshot.delta_manifest_list.clone());
+        Behind { removals: self.removals, delta_manifest_list: list }
+    }
+}
+
 fn has_no_identity(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound | ErrorKind::CorruptFile)
 }
@@ -62,11 +78,17 @@ pub(super) fn check_follows(versions: &Versions, passed: &Passed) -> Result<()> 
     }
 }
 
-/// No rollback since a consumer's progress was written has taken back what it had read.
-pub(super) fn check_not_rolled_back(versions: &Versions, next: i64, written_at: i64) -> Result<()> {
+/// What a consumer has read is the table's still, or has expired. Where its file does not say what that was, the time tells: no
+/// rollback since it was written has taken back a snapshot of that id.
+pub(super) fn check_consumer(versions: &Versions, consumer: &Consumer) -> Result<()> {
+    let next = consumer.progress.next_snapshot;
+    if let Some(behind) = &consumer.progress.behind {
+        return check_follows(versions, &Passed::of(next, behind));
+    }
     let removals = versions.snapshots.removals().read()?;
     let read = next.saturating_sub(1);
-    match removals.taken_back().find(|rollback| rollback.kept < read && rollback.time_millis >= written_at) {
+    let since = consumer.modified_millis;
+    match removals.taken_back().find(|rollback| rollback.kept < read && rollback.time_millis >= since) {
         Some(_) => Err(rolled_back(read)),
         None => Ok(()),
     }

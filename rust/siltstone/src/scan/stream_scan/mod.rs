@@ -13,7 +13,7 @@ mod start;
 
 use self::line::Passed;
 pub use self::{
-    checkpoint::{check_checkpoint, check_progress, checkpoint, rolled_back_to},
+    checkpoint::{behind, check_checkpoint, check_progress, checkpoint, rolled_back_to},
     start::{Start, end_of},
 };
 use super::{
@@ -31,7 +31,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, check_readable, check_told_alike},
     options::ChangelogProducer,
-    snapshot::{CommitKind, Snapshot},
+    snapshot::{Behind, CommitKind, Consumer, Snapshot},
 };
 
 /// How to follow.
@@ -114,18 +114,28 @@ impl StreamScan {
         self.full.is_some()
     }
 
-    /// Goes on with this snapshot: the progress of a consumer, written at a time (epoch milliseconds).
+    /// Goes on where a consumer has come to.
     ///
     /// # Errors
     /// `SnapshotExpired`; `SnapshotNotFound` when the table was rolled back since to a snapshot before.
-    pub fn restore(&mut self, next: i64, written_at: i64) -> Result<()> {
+    pub fn restore(&mut self, consumer: &Consumer) -> Result<()> {
         (self.full, self.files_since, self.passed) = (None, None, None);
+        let next = consumer.progress.next_snapshot;
         self.next = Some(next);
-        let versions = Versions::new(&self.ctx);
-        let known = versions.snapshots.removals().read()?.count;
-        self.passed = Some(Passed::before(&versions, next, known).map_err(|e| e.with("table", &self.ctx.name))?);
-        // after that look: what was taken back before it is told by the time
-        check_progress(&self.ctx, next, written_at)
+        self.passed = Some(if let Some(behind) = &consumer.progress.behind {
+            Passed::of(next, behind)
+        } else {
+            let versions = Versions::new(&self.ctx);
+            let known = versions.snapshots.removals().read()?.count;
+            Passed::before(&versions, next, known).map_err(|e| e.with("table", &self.ctx.name))?
+        });
+        // after that look: what was taken back before it is told by the consumer
+        check_progress(&self.ctx, consumer)
+    }
+
+    /// What a consumer of the stream writes of what it has behind it.
+    pub fn behind(&self) -> Option<Behind> {
+        self.passed.as_ref().map(Passed::behind)
     }
 
     /// What was read last, or lies before what is read first, is the table's still, or has expired.

@@ -291,6 +291,13 @@ impl Catalog {
         Ok(made)
     }
 
+    /// Creates a table, and opens it.
+    pub fn create_and_open(&self, name: &str, table: NewTable, if_not_exists: bool) -> Result<Table> {
+        let found = self.create_table(name, table, if_not_exists)?;
+        let made = || Ok(Some(format!("the table '{}' is there", found.name)));
+        with_effect(self.opened(&found, BTreeMap::new()), made)
+    }
+
     /// On a store a writer that was held up may put something where a table was dropped: a new table must not take it for its own.
     fn check_nothing_left(&self, name: &TableName) -> Result<()> {
         if self.fs.has_directories() {

@@ -16,7 +16,7 @@ pub(super) fn rows(table: &Table, rows: &mut Rows) -> Result<()> {
         if rows.is_full() {
             break;
         }
-        put!(rows; string(consumer.id), Datum::BigInt(consumer.next_snapshot));
+        put!(rows; string(consumer.id), Datum::BigInt(consumer.progress.next_snapshot));
     }
     Ok(())
 }

@@ -111,6 +111,53 @@ fn a_consumer_is_not_set_behind_what_a_rollback_takes_back() {
     }
 }
 
+/// A rollback takes the time for its record, and is held up before the record has its name: the file of a reader that comes to the end
+/// meanwhile was newer than that time, and its next reader passed over the commits that had come in the place of those it had read.
+#[test]
+fn a_consumer_that_reads_on_beside_a_rollback_passes_over_nothing() {
+    let (io, fs) = with_versions(6);
+    let read = |fs: &FileIoRef| {
+        stream(fs, &[], ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() })
+            .and_then(|mut stream| ids(&mut stream))
+    };
+    assert_eq!(read(&fs).unwrap(), [1, 2, 3, 4, 5, 6]);
+    (7..=8).for_each(|k| drop(put(&fs, &[(k, 0)]).unwrap()));
+    let others = move |fs: &FileIoRef| drop(read(fs));
+    let refused = std::cell::Cell::new(0);
+    let calls = before_each_call(
+        &io,
+        |fs| back_to(fs, 5),
+        others,
+        |call, fs, ()| {
+            (50..=56).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+            match read(fs) {
+                // it was told while it read
+                Ok(ids) => assert_eq!(ids, [6, 7, 8, 9, 10, 11, 12], "before call {call}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "before call {call}: {error}");
+                    refused.set(refused.get() + 1);
+                }
+            }
+        },
+    );
+    assert!(calls > 8 && refused.get() > 4, "{calls}, {}", refused.get());
+}
+
+/// Rollbacks of other programs leave no record; the manifest list tells what was read from what has come in its place.
+#[test]
+fn a_consumer_notices_that_another_program_has_rolled_back() {
+    let (_, fs) = with_versions(4);
+    let with_consumer = || ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() };
+    assert_eq!(ids(&mut stream(&fs, &[], with_consumer()).unwrap()).unwrap(), [1, 2, 3, 4]);
+    for id in [3, 4] {
+        fs.delete(&format!("{ROOT}/snapshot/snapshot-{id}")).unwrap();
+    }
+    fs.overwrite(&format!("{ROOT}/snapshot/LATEST"), b"2").unwrap();
+    (30..=33).for_each(|k| drop(put(&fs, &[(k, 0)]).unwrap()));
+    let error = stream(&fs, &[], with_consumer()).and_then(|mut stream| ids(&mut stream)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "{error}");
+}
+
 /// Between the looks at the newest version and at the first that can be read others had committed and let it expire: a panic.
 #[test]
 fn a_consumer_that_is_set_beside_commits_and_an_expiry_is_set_or_refused() {

@@ -74,3 +74,60 @@ fn a_fixed_option_changes_or_the_first_commit_comes_about_at_any_call_of_the_alt
         assert!(accepted > 0 && refused > 2, "{kind:?}: {accepted} {refused}");
     }
 }
+
+fn set(table: &mut Table, key: &str, value: &str) -> Result<()> {
+    table.alter(&format!(r#"[{{"kind": "set_option", "key": "{key}", "value": "{value}"}}]"#))
+}
+
+/// The first alter took its schema away, and said so; the other one, which had been made of it, had the option as well.
+#[test]
+fn what_is_made_of_a_schema_that_comes_too_late_comes_too_late_as_well() {
+    const OTHER: &str = "snapshot.num-retained.max";
+    let (mut late, mut in_time, mut calls) = (0, 0, 0);
+    for (first, second) in (1..).flat_map(|second| (0..second).map(move |first| (first, second))) {
+        let io = made(APPEND, 0);
+        let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+        let mut writer = main_of(&io).writer(None, options).unwrap();
+        writer.write(&batch(&[OURS]), None).unwrap();
+        let ends = Arc::new(Mutex::new((None, None)));
+        let (of_commit, of_alter, others) = (Arc::clone(&ends), Arc::clone(&ends), io.clone());
+        let commit = move || {
+            of_commit.lock().unwrap().0 = Some(writer.commit(Committable::default()).map(drop));
+            writer.close();
+            Ok(())
+        };
+        let alter = move || {
+            let fs: FileIoRef = Arc::new(others.clone());
+            // the first one would not go on while this one waits for the lock
+            if UpkeepLock::take(&fs, HOME, Duration::ZERO).is_ok() {
+                of_alter.lock().unwrap().1 = Some(set(&mut main_of(&others), OTHER, "77"));
+            }
+            Ok(())
+        };
+        let meanwhile = Arc::new(siltstone::fs::Meanwhile::new().before_call(first, commit).before_call(second, alter));
+        let mut table = open(Arc::new(io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>)), HOME, "main");
+        let altered = set(&mut table, OPTION, "data");
+        if meanwhile.left() > 0 {
+            if first == 0 {
+                break;
+            }
+            continue;
+        }
+        calls += 1;
+        let (committed, others) = std::mem::take(&mut *ends.lock().unwrap());
+        let (committed, what) = (committed.unwrap(), format!("{first}, {second}: {altered:?}, {others:?}"));
+        assert_ne!(altered.is_ok(), committed.is_ok(), "{what}, {committed:?}");
+        let newest = main_of(&io).context().schema.clone();
+        assert_eq!(newest.options.contains_key(OPTION), altered.is_ok(), "{what}");
+        if let Some(others) = &others {
+            assert_eq!(newest.options.contains_key(OTHER), others.is_ok(), "{what}");
+            let counted = if others.is_ok() { &mut in_time } else { &mut late };
+            *counted += 1;
+        }
+        check_whole(&io, &what);
+        let found = everything(&io);
+        assert_eq!(found.values().any(|rows| rows.contains(&OURS)), committed.is_ok(), "{what}");
+        go_on(&io, &found, &what);
+    }
+    assert!(calls > 20 && late > 0 && in_time > 0, "{calls}: {late}, {in_time}");
+}

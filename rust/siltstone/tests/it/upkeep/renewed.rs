@@ -23,7 +23,7 @@ use siltstone::{
     options::PartitionExpireStrategy,
     scan::{EntryFilter, live_entries},
     schema::{NewTable, SchemaManager},
-    snapshot::{ConsumerManager, SnapshotManager, TagManager},
+    snapshot::{ConsumerManager, ConsumerProgress, SnapshotManager, TagManager},
     table::Table,
     types::{DataField, DataType, TypeKind},
 };
@@ -308,7 +308,7 @@ fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_pu
         let (io, then) = consumed();
         let fs: FileIoRef = Arc::new(io.clone());
         let others = Arc::clone(&fs);
-        let renew = move || ConsumerManager::new(others, ROOT).reset("reader", 3);
+        let renew = move || ConsumerManager::new(others, ROOT).write("reader", &ConsumerProgress::changes_of(3, None));
         let fails = || Err(Error::new(ErrorKind::Storage, "this call fails"));
         let meanwhile = Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew);
         // the first file of that kind tells the storage's clock
@@ -328,7 +328,7 @@ fn a_reader_that_goes_on_beside_an_expiry_of_its_consumer_is_not_forgotten() {
     let expires = move |fs: &FileIoRef| expire_consumers(&open(fs, "main"), then, then, false).map(drop);
     let go_on = |ctx: &TableContext| {
         ConsumerManager::new(ctx.fs.clone(), ROOT)
-            .record(ROOT, "reader", (3, false), Duration::ZERO)
+            .record(ROOT, "reader", &ConsumerProgress::changes_of(3, None), Duration::ZERO)
             .map(|()| Report::default())
     };
     for call in 0.. {
