@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import text
 from siltstone._arrow import arrow_text, is_of_pyarrow, of_pyarrow, without_traceback
 from siltstone._files import file_rows, is_file_name, known_rows
-from siltstone._frames import unwrapped
+from siltstone._frames import unwrapped, with_index
 from siltstone._plain import Stream, check_columns, plain_stream, row_of
 from siltstone._polars_rows import is_of_python, lazy_reader, polars_to_arrow
 from siltstone._progress import counted
@@ -114,7 +114,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return _pandas_to_arrow(data, typing)
+        return _pandas_to_arrow(with_index(data), typing)
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "collect"):
         return of_pyarrow(lazy_reader(data), raised)
     if library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
@@ -206,7 +206,7 @@ def _read_by_pyarrow(data: Any, refused: list[SiltstoneError]) -> Any:
 
 
 def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
-    """A frame without its index; missing values (None, NaN, NaT, NA) are null, objects get the table's types."""
+    """The columns of a frame; missing values (None, NaN, NaT, NA) are null, objects get the table's types."""
     from siltstone._pyarrow import pa
 
     names = [text("a column's name", name) for name in frame.columns]

@@ -1,11 +1,11 @@
-"""Tables of pyarrow as frames of pandas, with every value as it is."""
+"""Tables of pyarrow as frames of pandas, with every value as it is; frames whose indexes are columns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SchemaMismatch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,3 +89,22 @@ def unwrapped(data: Any) -> Any:
     """The frame within one of narwhals; anything else as it is."""
     is_wrapper = type(data).__module__.partition(".")[0] == "narwhals" and hasattr(data, "to_native")
     return data.to_native() if is_wrapper else data
+
+
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame of pandas with what its index names as columns before its own, as after a ``groupby``.
+
+    Raises:
+        SchemaMismatch: It has a column of that name as well.
+    """
+    named = [level for level, name in enumerate(frame.index.names) if name is not None]
+    if not named:
+        return frame
+    twice = next((frame.index.names[level] for level in named if frame.index.names[level] in frame.columns), None)
+    if twice is not None:
+        raise SchemaMismatch(
+            f"the frame has '{twice}' as a column and in its index",
+            hint="leave the index out: frame.reset_index(drop=True)",
+            context={"column": str(twice)},
+        )
+    return frame.reset_index(level=named)

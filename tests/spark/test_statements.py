@@ -192,6 +192,22 @@ def test_an_overwrite_replaces_what_it_names(spark, sql, orders):
     assert rows(orders, "dt", "id") == [("d", 1)]
 
 
+def test_a_static_overwrite_of_part_of_a_partition_replaces_what_the_rows_find_if_the_session_says_so(spark, shop, sql):
+    """With `dynamic` in the session the statement of nightly jobs was refused with the words of another call."""
+    t = shop.create_table("shop.e", {"dt": "STRING", "h": "INT", "id": "INT"}, partition_by=["dt", "h"])
+    t.append([{"dt": d, "h": h, "id": 0} for d in ("a", "b") for h in (1, 2)])
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        sql("INSERT OVERWRITE shop.e PARTITION (dt = 'a', h) SELECT id, h FROM VALUES (7, 2), (8, 3) AS v (id, h)")
+        assert rows(t) == [("a", 1, 0), ("a", 2, 7), ("a", 3, 8), ("b", 1, 0), ("b", 2, 0)]
+        sql("INSERT OVERWRITE shop.e PARTITION (dt = 'a', h = 3) SELECT 1 WHERE false")
+        assert rows(t) == [("a", 1, 0), ("a", 2, 7), ("b", 1, 0), ("b", 2, 0)]
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    sql("INSERT OVERWRITE shop.e PARTITION (dt = 'a', h) SELECT 9, 9")
+    assert rows(t) == [("a", 9, 9), ("b", 1, 0), ("b", 2, 0)]
+
+
 def test_rows_are_deleted_and_updated(sql, orders):
     sql("DELETE FROM shop.orders WHERE dt = 'a' AND id = 1")
     sql("DELETE FROM shop.orders AS o WHERE o.v = (SELECT max(v) FROM shop.orders) AND substr(o.dt, 1, 1) = 'a'")

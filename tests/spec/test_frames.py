@@ -160,3 +160,33 @@ def test_rows_that_are_written_again_are_those_that_were_given(make):
 
 def rows_by_id(t):
     return {r["id"]: r["v"] for r in t.scan().to_arrow().to_pylist()}
+
+
+def test_what_an_index_names_is_a_column(make, cat):
+    """The keys of a `groupby` were left out without a word: every id was null."""
+    t = make({"id": "BIGINT", "x": "DOUBLE"})
+    t.append(pd.DataFrame({"id": [1, 2, 1], "x": [0.5, 1.5, 2.5]}).groupby("id").sum())
+    assert rows_by_id_and(t, "x") == {1: 3.0, 2: 1.5}
+    frame = pd.DataFrame({"day": ["a", "a"], "n": [1, 2], "x": [0.5, 1.5]}).set_index(["day", "n"])
+    made = cat.create_table("db.indexed", frame, primary_key=["n"])
+    made.upsert(frame)
+    assert made.scan().to_arrow().to_pylist() == [{"day": "a", "n": 1, "x": 0.5}, {"day": "a", "n": 2, "x": 1.5}]
+
+
+def test_an_index_without_a_name_is_left_out(make):
+    t = make({"id": "BIGINT", "x": "DOUBLE"})
+    t.append(pd.DataFrame({"id": [1, 2], "x": [0.5, 1.5]}, index=["p", "q"]))
+    levels = pd.MultiIndex.from_tuples([(3, "p"), (4, "q")], names=["id", None])
+    t.append(pd.DataFrame({"x": [2.5, 3.5]}, index=levels))
+    assert rows_by_id_and(t, "x") == {1: 0.5, 2: 1.5, 3: 2.5, 4: 3.5}
+
+
+def test_a_name_of_an_index_and_of_a_column_is_refused(make):
+    frame = pd.DataFrame({"id": [1], "x": [0.5]}, index=pd.Index([7], name="id"))
+    with pytest.raises(e.SchemaMismatch, match="'id' as a column and in its index") as raised:
+        make({"id": "BIGINT", "x": "DOUBLE"}).append(frame)
+    assert "reset_index(drop=True)" in raised.value.hint
+
+
+def rows_by_id_and(t, column):
+    return {r["id"]: r[column] for r in t.scan().to_arrow().to_pylist()}

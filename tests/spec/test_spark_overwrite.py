@@ -8,7 +8,7 @@ from siltstone import errors as e
 pytest.importorskip("pyspark")
 
 from siltstone.spark.source_options import overwritten  # noqa: E402
-from siltstone.spark.writing import _default_parallelism, _replaced  # noqa: E402
+from siltstone.spark.writing import _default_parallelism, _overwrite, _replaced, replaces_found  # noqa: E402
 
 
 def session(mode):
@@ -33,6 +33,29 @@ def session(mode):
 )
 def test_the_write_says_what_is_replaced_else_the_session(conf, mode, given, replaced):
     assert _replaced(session(conf), mode, given) == replaced
+
+
+@pytest.mark.parametrize(
+    ("conf", "static", "found"),
+    [
+        ("dynamic", {}, True),
+        ("dynamic", {"dt": "a"}, True),
+        ("dynamic", {"dt": "a", "h": 1}, False),
+        ("static", {"dt": "a"}, False),
+        (None, {}, False),
+    ],
+)
+def test_rows_of_part_of_a_partition_replace_what_they_find_if_the_session_says_so(conf, static, found):
+    assert replaces_found(session(conf), SimpleNamespace(partition_by=["dt", "h"]), static) is found
+
+
+def test_a_whole_partition_is_replaced_whatever_the_session_says():
+    t = SimpleNamespace(partition_by=["dt", "h"])
+    whole = {"dt": "a", "h": 1}
+    assert _overwrite(t, session("dynamic"), "overwrite", None, whole) == {"partition": whole}
+    assert _overwrite(t, session("dynamic"), "overwrite", "static", {"dt": "a"}) == {"partition": {"dt": "a"}}
+    with pytest.raises(e.InvalidArgument, match="dynamic overwrite replaces those of the rows"):
+        _overwrite(t, session("dynamic"), "overwrite", None, {"dt": "a"})
 
 
 @pytest.mark.parametrize(

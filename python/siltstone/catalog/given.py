@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
-from siltstone._frames import unwrapped
+from siltstone._frames import unwrapped, with_index
 from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
 from siltstone._relations import is_relation, refuse_types
@@ -88,7 +88,7 @@ def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return pa.Schema.from_pandas(data, preserve_index=False).remove_metadata()
+        return pa.Schema.from_pandas(with_index(data), preserve_index=False).remove_metadata()
     if library == "polars" and hasattr(data, "collect_schema"):
         return pa.schema([pa.field(name, of_polars(name, kind)) for name, kind in data.collect_schema().items()])
     if library in {"duckdb", "_duckdb", "pyspark"}:  # Spark's stream would run the frame

@@ -93,7 +93,7 @@ def write(  # noqa: PLR0913  # one argument for each part of a write
     t = _target(spark, table, mode)
     if not merge_schema and row_kind is None:
         refuse_settings_of_writes(spark, t)
-    overwrite = _overwrite(spark, mode, partition_overwrite, partition)
+    overwrite = _overwrite(t, spark, mode, partition_overwrite, partition)
     kinds = optional_text("row_kind_column", row_kind_column)
     if merge_schema:
         merged(df.drop(quoted(kinds)).schema if kinds else df.schema, t)
@@ -122,7 +122,7 @@ def write_here(
     row_kind: str | None = None,
 ) -> CommitReport:
     """Write a frame of few rows as one commit, in this process: a job would take longer to start than to write them."""
-    overwrite = _overwrite(df.sparkSession, mode, None, partition)
+    overwrite = _overwrite(t, df.sparkSession, mode, None, partition)
     if row_kind is None:
         refuse_settings_of_writes(df.sparkSession, t)
     df = in_instants(df, t)
@@ -149,8 +149,16 @@ def _target(spark: SparkSession, table: str | Table, mode: str) -> Table:
     return t
 
 
+def replaces_found(spark: SparkSession, t: Table, static: Mapping[str, Any]) -> bool:
+    """Whether an overwrite replaces the partitions that occur in its rows, which all have these values.
+
+    As in Spark, not where the values name the whole partition.
+    """
+    return len(static) < len(t.partition_by) and _replaced(spark, "overwrite", None) == "dynamic"
+
+
 def _overwrite(
-    spark: SparkSession, mode: str, how: str | None, partition: Mapping[str, Any] | None
+    t: Table, spark: SparkSession, mode: str, how: str | None, partition: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """The ``overwrite`` argument of the commit."""
     replaced = _replaced(spark, mode, how)
@@ -158,7 +166,12 @@ def _overwrite(
         return overwrite_target(replaced)
     if mode != "overwrite":
         raise InvalidArgument(f"partition={shown(partition)} with mode={shown(mode)}: it is for mode='overwrite'")
-    return {"partition": dict(partition)} | ({"dynamic": True} if replaced == "dynamic" else {})
+    if replaced == "dynamic" and len(partition) < len(t.partition_by):
+        raise InvalidArgument(
+            f"partition={shown(partition)} names many partitions, and a dynamic overwrite replaces those of the rows",
+            hint="leave partition= out, or give partition_overwrite='static'",
+        )
+    return {"partition": dict(partition)}
 
 
 def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:

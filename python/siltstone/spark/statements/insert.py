@@ -11,7 +11,7 @@ from siltstone.spark.statements.fields import by_fields
 from siltstone.spark.statements.partitions import partition_clause
 from siltstone.spark.statements.target import Target, refused
 from siltstone.spark.statements.words import Words
-from siltstone.spark.writing import write, write_here
+from siltstone.spark.writing import replaces_found, write, write_here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,7 +53,8 @@ def insert(target: Target, text: str) -> DataFrame:
         raise InvalidArgument("rows of VALUES have no names to match columns by: leave BY NAME out")
     found = run(target.spark, prefix + query)
     rows = assigned(by_fields(found, table) if by_name else found, table, columns, static, by_name=by_name)
-    mode, replaced = ("overwrite", static or None) if overwrites else ("append", None)
+    replaced = None if not static or replaces_found(target.spark, table, static) else static
+    mode, replaced = ("overwrite", replaced) if overwrites else ("append", None)
     (write_here if is_values else write)(rows, table, mode, partition=replaced)
     return target.nothing()
 

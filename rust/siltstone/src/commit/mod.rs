@@ -61,6 +61,7 @@ use std::{
 pub(crate) use assigned::key_hashes;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, ReadVersion, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
+pub(crate) use retry::Retry;
 
 use self::{
     abort::{Made, Strays, Unused},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     cancel,
-    env::{ClockRef, new_uuid},
+    env::{ClockRef, new_uuid, system_clock},
     error::{Error, ErrorKind},
     options::CoreOptions,
 };
@@ -12,9 +12,12 @@ use crate::{
 /// A wait is looked at so often.
 const STRETCH: Duration = Duration::from_millis(50);
 
-/// Tries, waits and the deadline of one snapshot.
+/// The longest wait of a statement, which cannot tell a conflict that stays from one that passes.
+const STATEMENT_WAIT: Duration = Duration::from_secs(1);
+
+/// Tries, waits and the deadline of one snapshot, or of one statement.
 #[derive(Debug)]
-pub(super) struct Retry {
+pub(crate) struct Retry {
     clock: ClockRef,
     started: Duration,
     retries: u32,
@@ -35,6 +38,17 @@ impl Retry {
             min_wait: options.commit_min_retry_wait,
             max_wait: options.commit_max_retry_wait,
         }
+    }
+
+    /// Of a statement that runs again when others change the same rows.
+    pub(crate) fn of_statement(options: &CoreOptions) -> Self {
+        let retry = Self::new(options, &system_clock());
+        Self { max_wait: retry.max_wait.min(STATEMENT_WAIT), ..retry }
+    }
+
+    /// Waits before a statement runs again after a conflict; the conflict where it has run often enough.
+    pub(crate) fn after(&mut self, conflict: Error) -> Result<(), Error> {
+        self.next().map_err(|end| if end.kind() == ErrorKind::CommitRetriesExhausted { conflict } else { end })
     }
 
     pub(super) fn attempts(&self) -> u32 {

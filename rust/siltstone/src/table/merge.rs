@@ -5,14 +5,10 @@ use std::cell::Cell;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::{
-    CommitReport, Table, TableWriter,
-    modify::{TRIES, counted},
-    write::give_up_on_conflict,
-};
+use super::{CommitReport, Table, TableWriter, modify::counted, write::give_up_on_conflict};
 use crate::{
     Error, ErrorKind, Result,
-    commit::Committable,
+    commit::{Committable, Retry},
     dml::{Merge, MergeArgs, Merged, Source, looked_for, merge_files, merge_rows, rows_to_merge},
     scan::{ScanPlan, overtaken::again_when_overtaken},
 };
@@ -74,17 +70,17 @@ impl Table {
     fn merge_append(&self, merge: &Merge, source: &Source) -> Result<MergeReport> {
         let ctx = self.context();
         let commit = self.committer(None);
-        let mut tries = 0;
+        let mut retry = Retry::of_statement(&ctx.options);
         loop {
-            tries += 1;
             let (modified, merged) = again_when_overtaken(ctx, || merge_files(ctx, merge, source))?;
             self.check_still_there(modified.rows)?;
             let (messages, read) = (modified.messages.clone(), modified.read.clone());
             let looked_for = modified.looked_for.clone();
             let committable = Committable { messages, read, looked_for, ..Committable::default() };
             match give_up_on_conflict(&commit, &modified.messages, commit.commit(committable)) {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
-                    tracing::info!(table = ctx.name, %error, "the merge runs again");
+                Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                    tracing::info!(table = ctx.name, %error, "others have changed the same rows");
+                    retry.after(error)?;
                 }
                 outcome => {
                     let mut report = CommitReport::new(ctx, &modified.messages, outcome?);

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use super::{CommitReport, Table, TableWriter};
 use crate::{
     Error, ErrorKind, Result,
-    commit::{Committable, check_place, explain_by_place},
+    commit::{Committable, Retry, check_place, explain_by_place},
     dml::{
         Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_columns, modify_files, newest_rows,
         rows_to_change, write_keys, write_matching,
@@ -21,9 +21,6 @@ use crate::{
     snapshot::RemovedSnapshot,
     write::{Formats, RowKinds, WriteOptions},
 };
-
-/// How often a statement runs when others change the same files meanwhile.
-pub(super) const TRIES: usize = 5;
 
 /// Finds rows in the newest version.
 pub(super) type Find<'a> = &'a dyn Fn() -> Result<ScanPlan>;
@@ -126,17 +123,17 @@ impl Table {
         let ctx = self.context();
         let modify = if ctx.options.data_evolution_enabled { modify_columns } else { modify_files };
         let commit = self.committer(None);
-        let mut tries = 0;
+        let mut retry = Retry::of_statement(&ctx.options);
         loop {
-            tries += 1;
             let modified = again_when_overtaken(ctx, || modify(ctx, change))?;
             self.check_still_there(modified.rows)?;
             let (messages, read) = (modified.messages.clone(), modified.read.clone());
             let committable = Committable { messages, read, ..Committable::default() };
             let outcome = super::write::give_up_on_conflict(&commit, &modified.messages, commit.commit(committable));
             match outcome {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
-                    tracing::info!(table = ctx.name, %error, "the statement runs again");
+                Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                    tracing::info!(table = ctx.name, %error, "others have changed the same rows");
+                    retry.after(error)?;
                 }
                 outcome => {
                     let mut report = CommitReport::new(ctx, &modified.messages, outcome?);
@@ -167,12 +164,12 @@ impl Table {
         write: WriteFound<'_>,
         looked_for: &dyn Fn() -> Option<Predicate>,
     ) -> Result<CommitReport> {
-        let mut tries = 0;
+        let mut retry = Retry::of_statement(&self.context().options);
         loop {
-            tries += 1;
             match self.write_found_once(find, write, looked_for) {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
-                    tracing::info!(table = self.context().name, %error, "the statement runs again");
+                Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                    tracing::info!(table = self.context().name, %error, "others have changed the same rows");
+                    retry.after(error)?;
                 }
                 done => return done,
             }

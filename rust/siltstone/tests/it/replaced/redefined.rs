@@ -83,7 +83,7 @@ fn set(table: &mut Table, key: &str, value: &str) -> Result<()> {
 #[test]
 fn what_is_made_of_a_schema_that_comes_too_late_comes_too_late_as_well() {
     const OTHER: &str = "snapshot.num-retained.max";
-    let (mut late, mut in_time, mut calls) = (0, 0, 0);
+    let (mut late, mut in_time, mut calls, mut last) = (0, 0, 0, 0);
     for (first, second) in (1..).flat_map(|second| (0..second).map(move |first| (first, second))) {
         let io = made(APPEND, 0);
         let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
@@ -107,13 +107,14 @@ fn what_is_made_of_a_schema_that_comes_too_late_comes_too_late_as_well() {
         let meanwhile = Arc::new(siltstone::fs::Meanwhile::new().before_call(first, commit).before_call(second, alter));
         let mut table = open(Arc::new(io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>)), HOME, "main");
         let altered = set(&mut table, OPTION, "data");
+        // no alter has made so many calls
+        if first == 0 && last < second - 1 {
+            break;
+        }
         if meanwhile.left() > 0 {
-            if first == 0 {
-                break;
-            }
             continue;
         }
-        calls += 1;
+        (calls, last) = (calls + 1, second);
         let (committed, others) = std::mem::take(&mut *ends.lock().unwrap());
         let (committed, what) = (committed.unwrap(), format!("{first}, {second}: {altered:?}, {others:?}"));
         assert_ne!(altered.is_ok(), committed.is_ok(), "{what}, {committed:?}");
