@@ -1,6 +1,6 @@
 //! A predicate over a batch.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use arrow_arith::boolean::{and_kleene, is_not_null, is_null, not, or_kleene};
 use arrow_array::{
@@ -15,6 +15,7 @@ use arrow_schema::DataType as Arrow;
 use super::{
     CompareOp, Predicate,
     like::{Pattern, Steps},
+    listed::is_among,
     operand::values_of_key,
 };
 use crate::{
@@ -155,7 +156,7 @@ fn literal(value: &Datum, data_type: &Arrow) -> Option<Fit> {
 }
 
 /// Values of types that are integers inside.
-fn as_integer(value: &Datum, data_type: &Arrow) -> Option<i64> {
+pub(super) fn as_integer(value: &Datum, data_type: &Arrow) -> Option<i64> {
     Some(match (value, data_type) {
         (Datum::TinyInt(v), Arrow::Int8) => i64::from(*v),
         (Datum::SmallInt(v), Arrow::Int16) => i64::from(*v),
@@ -183,7 +184,7 @@ fn from_integer(value: i64, data_type: &Arrow) -> Option<ArrayRef> {
 
 /// Null rows, and misses when a null is among the values, are unknown.
 fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
-    let found = if let Some(found) = set_lookup(array, values) {
+    let found = if let Some(found) = is_among(array, values) {
         found
     } else {
         let mut found = constant(array, false);
@@ -198,33 +199,6 @@ fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
         return Ok(or_kleene(&found, &unknown)?);
     }
     Ok(found)
-}
-
-/// Long lists of integers and text by hash.
-fn set_lookup(array: &ArrayRef, values: &[Datum]) -> Option<BooleanArray> {
-    if values.len() < 8 {
-        return None;
-    }
-    let present = values.iter().filter(|v| !v.is_null());
-    match array.data_type() {
-        Arrow::Utf8 => {
-            let set: HashSet<&str> = present
-                .map(|v| if let Datum::String(s) = v { Some(s.as_str()) } else { None })
-                .collect::<Option<_>>()?;
-            Some(array.as_string::<i32>().iter().map(|v| v.map(|v| set.contains(v))).collect())
-        }
-        Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::Int64 | Arrow::Date32 => {
-            let set: HashSet<i64> = present.map(|v| as_integer(v, array.data_type())).collect::<Option<_>>()?;
-            let wide = match array.data_type() {
-                Arrow::Date32 => arrow_cast::cast(array, &Arrow::Int32).ok()?,
-                _ => Arc::clone(array),
-            };
-            let wide = arrow_cast::cast(&wide, &Arrow::Int64).ok()?;
-            let wide = wide.as_primitive::<arrow_array::types::Int64Type>();
-            Some(wide.iter().map(|v| v.map(|v| set.contains(&v))).collect())
-        }
-        _ => None,
-    }
 }
 
 /// `None` where the column holds no texts.

@@ -12,6 +12,7 @@ mod condition;
 mod evaluate;
 mod json;
 mod like;
+mod listed;
 mod literal;
 mod moment;
 mod number;

@@ -151,7 +151,8 @@ impl<'a> Pruner<'a> {
             let known = page_rows(locations, page, rows).zip(page_statistics(index, page, locations.len()));
             let Some((range, statistics)) = known else { return Ok(None) };
             let count = i64::try_from(range.len()).unwrap_or(i64::MAX);
-            let bounds = |column: &str| (column == name).then(|| self.bounds(&statistics, t));
+            let of_page = self.bounds(&statistics, t);
+            let bounds = |column: &str| (column == name).then(|| of_page.clone());
             if may_match(part, &bounds, count) {
                 ranges.push(range);
             }
