@@ -40,7 +40,8 @@ help:
 	@echo "make servers fetch Azurite, with npm: its tests run with the others then"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
-	@echo "make docs    run the examples and build the site in target/site: strict, links checked, without network but for its tools"
+	@echo "make docs    run the examples, build the site in target/site (strict, links checked, without network but for its tools),"
+	@echo "             and look at a report in a browser"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
 	@echo "make fix     format and apply safe lint fixes"
 
@@ -186,6 +187,7 @@ $(DOCS_VENV)/.tools: pyproject.toml | machine
 
 docs: dev $(DOCS_VENV)/.tools
 	PYTHONPATH=$(CURDIR)/python NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+	SILTSTONE_BROWSER=$(CURDIR)/$(DOCS_VENV)/bin/python $(BIN)/python -m pytest -q tests/browser
 	@echo "The site is in target/site: open target/site/index.html"
 
 wheel: $(VENV)/.tools
