@@ -190,7 +190,7 @@ impl Table {
         self.record(id, progress)?;
         let rolled_back = check_follows();
         if rolled_back.is_err()
-            && let Some(target) = rolled_back_to(self.context(), progress.next_snapshot.saturating_sub(1))?
+            && let Some(target) = rolled_back_to(self.context(), progress)?
         {
             self.record(id, &target)?;
         }

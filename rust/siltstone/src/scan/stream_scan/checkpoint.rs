@@ -95,11 +95,13 @@ pub fn behind(ctx: &TableContext, next: i64, removals: u64) -> Result<Behind> {
     Ok(Passed::before(&Versions::new(ctx), next, removals)?.behind())
 }
 
-/// Where the newest rollback behind a snapshot has gone back to: how a consumer goes on.
-pub fn rolled_back_to(ctx: &TableContext, snapshot: i64) -> Result<Option<ConsumerProgress>> {
+/// How a consumer goes on that had come so far when what it had read was taken back: after what is left of that.
+pub fn rolled_back_to(ctx: &TableContext, progress: &ConsumerProgress) -> Result<Option<ConsumerProgress>> {
     let removals = Versions::new(ctx).snapshots.removals().read()?;
-    let behind = removals.taken_back().filter(|rollback| rollback.kept < snapshot);
-    let Some(newest) = behind.max_by_key(|rollback| rollback.record) else { return Ok(None) };
-    let next = newest.kept.saturating_add(1);
+    let (read, known) = (progress.next_snapshot.saturating_sub(1), progress.behind.as_ref().map_or(0, |b| b.removals));
+    let since = removals.taken_back().filter(|rollback| rollback.record > known && rollback.kept < read);
+    // of several rollbacks each may have gone farther back than those after it
+    let Some(kept) = since.map(|rollback| rollback.kept).min() else { return Ok(None) };
+    let next = kept.saturating_add(1);
     Ok(Some(ConsumerProgress::changes_of(next, Some(self::behind(ctx, next, removals.count)?))))
 }

@@ -4,7 +4,7 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     scan::time_travel::Versions,
-    snapshot::{Behind, Consumer, RemovedSnapshot},
+    snapshot::{Behind, Consumer, RemovedSnapshot, Snapshot},
 };
 
 /// What a stream has behind it: the snapshot that it has read last, or the one before those with which it begins.
@@ -20,20 +20,19 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// What a stream has behind it that begins with the snapshot `next`, chosen when there were so many removal records or more.
+    /// What a stream has behind it that begins with the snapshot `next`, chosen when there were `removals` records or more.
     pub(super) fn before(versions: &Versions, next: i64, removals: u64) -> Result<Self> {
         let id = next.saturating_sub(1);
-        let snapshot = match versions.with_changelog(id) {
-            Ok(found) => {
-                let records = versions.snapshots.removals().read()?;
-                let is_none = records.is_rolled_back(&found) || records.is_placing(&found);
-                (!is_none).then(|| RemovedSnapshot::from(&found))
-            }
+        let unknown = Self { id, snapshot: None, removals, is_read: false };
+        match versions.with_changelog(id) {
+            Ok(found) => Ok(match when_a_version(versions, &found)? {
+                Some(removals) => Self { snapshot: Some(RemovedSnapshot::from(&found)), removals, ..unknown },
+                None => unknown,
+            }),
             // what cannot be read is not asked for: the stream begins after it
-            Err(e) if has_no_identity(e.kind()) => None,
-            Err(e) => return Err(e),
-        };
-        Ok(Self { id, snapshot, removals, is_read: false })
+            Err(e) if has_no_identity(e.kind()) => Ok(unknown),
+            Err(e) => Err(e),
+        }
     }
 }
 
@@ -51,6 +50,14 @@ impl Passed {
         let list = self.snapshot.as_ref().map(|snapshot| snapshot.delta_manifest_list.clone());
         Behind { removals: self.removals, delta_manifest_list: list }
     }
+}
+
+/// How many removal records there are, after a look at a snapshot that is a version by them; `None`: it is none. A rollback before
+/// that look may have made room for it.
+pub(super) fn when_a_version(versions: &Versions, found: &Snapshot) -> Result<Option<u64>> {
+    let records = versions.snapshots.removals().read()?;
+    let is_none = records.is_rolled_back(found) || records.is_placing(found);
+    Ok((!is_none).then_some(records.count))
 }
 
 fn has_no_identity(kind: ErrorKind) -> bool {

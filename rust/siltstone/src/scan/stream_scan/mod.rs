@@ -186,13 +186,11 @@ impl StreamScan {
             if self.end.is_some_and(|end| id > end) {
                 return Ok(StreamStep::End);
             }
-            // before the snapshot: a rollback that comes between them has a later record
-            let known = versions.snapshots.removals().read()?.count;
             let found = Self::snapshot(&versions, id)?;
             if let Some(passed) = &self.passed {
                 line::check_follows(&versions, passed)?;
             }
-            let Some(snapshot) = found else {
+            let Some((snapshot, known)) = found else {
                 Self::check_comes(&versions, id)?;
                 return Ok(StreamStep::Wait);
             };
@@ -233,9 +231,10 @@ impl StreamScan {
 
     /// The state to begin with, without what later changelogs bring (c.1).
     fn full_state(&mut self, versions: &Versions, id: i64) -> Result<StreamStep> {
-        let known = versions.snapshots.removals().read()?.count;
+        let before = versions.snapshots.removals().read()?.count;
         let snapshot = versions.by_id(id)?;
-        self.pass(&snapshot, known);
+        let known = line::when_a_version(versions, &snapshot)?;
+        self.pass(&snapshot, known.unwrap_or(before));
         let options = &self.ctx.options;
         let has_key = self.ctx.schema.has_primary_key();
         let request = ScanRequest {
@@ -260,14 +259,11 @@ impl StreamScan {
         Ok(StreamStep::Rows { snapshot_id: id, plan: Box::new(planned) })
     }
 
-    fn snapshot(versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
+    /// A snapshot, and how many removal records there were when it was a version.
+    fn snapshot(versions: &Versions, id: i64) -> Result<Option<(Snapshot, u64)>> {
         match versions.with_changelog(id) {
             // what is left of a rollback or fast-forward that died is none: the next commit or upkeep clears it away
-            Ok(snapshot) => {
-                let removals = versions.snapshots.removals().read()?;
-                let is_none = removals.is_rolled_back(&snapshot) || removals.is_placing(&snapshot);
-                Ok((!is_none).then_some(snapshot))
-            }
+            Ok(snapshot) => Ok(line::when_a_version(versions, &snapshot)?.map(|removals| (snapshot, removals))),
             Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {
                 let latest = versions.snapshots.latest_id()?.unwrap_or(0);
                 if id <= latest.saturating_add(1) {

@@ -143,6 +143,72 @@ fn a_consumer_that_reads_on_beside_a_rollback_passes_over_nothing() {
     assert!(calls > 8 && refused.get() > 4, "{calls}, {}", refused.get());
 }
 
+/// It was set behind what the last rollback had kept: the commits that had come after the one before were passed over.
+#[test]
+fn a_consumer_that_is_recorded_beside_two_rollbacks_goes_on_behind_what_both_have_kept() {
+    let (io, fs) = with_versions(6);
+    let read = |fs: &FileIoRef| {
+        stream(fs, &[], ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() })
+            .and_then(|mut stream| ids(&mut stream))
+    };
+    drop(stream(&fs, &[], ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() }).unwrap());
+    let others = |fs: &FileIoRef| {
+        back_to(fs, 2);
+        (13..=16).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+        back_to(fs, 5);
+        (26..=27).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+    };
+    let told = std::cell::Cell::new(0);
+    let calls = before_each_call(&io, read, others, |call, fs, end| {
+        let next = table(fs).consumers().next_snapshot("c").unwrap();
+        match read(fs) {
+            Ok(ids) => {
+                let from = match &end {
+                    // it had read the new versions, too
+                    Ok(ids) => ids.last().map_or(1, |last| last + 1),
+                    Err(_) => 3,
+                };
+                assert!(
+                    ids.first().is_none_or(|first| *first <= from),
+                    "before call {call}: {ids:?}, {next:?}, {end:?}"
+                );
+                told.set(told.get() + 1);
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "before call {call}: {error}"),
+        }
+    });
+    assert!(calls > 20 && told.get() > 4, "{calls}, {}", told.get());
+}
+
+/// A rollback came between the look at the records and that at a snapshot, which had come after it: when that had expired, the
+/// reader was told that it had been taken back.
+#[test]
+fn a_consumer_that_has_read_what_came_after_a_rollback_goes_on_when_that_has_expired() {
+    let (io, fs) = with_versions(5);
+    let consumer = || ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() };
+    drop(stream(&fs, &[], consumer()).unwrap());
+    let others = |fs: &FileIoRef| {
+        back_to(fs, 4);
+        put(fs, &[(50, 0)]).unwrap();
+    };
+    let read = |fs: &FileIoRef| stream(fs, &[], consumer()).and_then(|mut stream| ids(&mut stream));
+    before_each_call(&io, read, others, |call, fs, end| {
+        if end.is_err() {
+            return;
+        }
+        let five = SnapshotManager::new(Arc::clone(fs), ROOT).get(5).unwrap();
+        let behind = table(fs).consumers().progress("c").unwrap().unwrap().behind.unwrap();
+        let has_read_it = behind.delta_manifest_list == Some(five.delta_manifest_list);
+        (60..=61).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+        let last = Retention { max: 2, min: 1, older_than: None, limit: i64::MAX };
+        expire_snapshots(&table(fs).context().clone(), &last, false).unwrap();
+        match read(fs) {
+            Ok(ids) => assert!(has_read_it && ids == [6, 7], "before call {call}: {ids:?}, {end:?}"),
+            Err(error) => assert!(!has_read_it, "before call {call}: {error}, {end:?}"),
+        }
+    });
+}
+
 /// Rollbacks of other programs leave no record; the manifest list tells what was read from what has come in its place.
 #[test]
 fn a_consumer_notices_that_another_program_has_rolled_back() {
