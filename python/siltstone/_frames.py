@@ -100,10 +100,11 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
     named = [level for level, name in enumerate(frame.index.names) if name is not None]
     if not named:
         return frame
-    twice = next((frame.index.names[level] for level in named if frame.index.names[level] in frame.columns), None)
+    names = [frame.index.names[level] for level in named]
+    twice = next((name for name in names if name in frame.columns or names.count(name) > 1), None)
     if twice is not None:
         raise SchemaMismatch(
-            f"the frame has '{twice}' as a column and in its index",
+            f"the frame has '{twice}' as a column and in its index, or twice in its index",
             hint="leave the index out: frame.reset_index(drop=True)",
             context={"column": str(twice)},
         )

@@ -186,6 +186,9 @@ def test_a_name_of_an_index_and_of_a_column_is_refused(make):
     with pytest.raises(e.SchemaMismatch, match="'id' as a column and in its index") as raised:
         make({"id": "BIGINT", "x": "DOUBLE"}).append(frame)
     assert "reset_index(drop=True)" in raised.value.hint
+    levels = pd.MultiIndex.from_tuples([(3, 4)], names=["id", "id"])
+    with pytest.raises(e.SchemaMismatch, match="twice in its index"):
+        make({"id": "BIGINT", "x": "DOUBLE"}).append(pd.DataFrame({"x": [2.5]}, index=levels))
 
 
 def rows_by_id_and(t, column):

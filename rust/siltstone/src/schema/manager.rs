@@ -190,7 +190,8 @@ impl SchemaManager {
 /// `.../schema-12` → 12; `None` for temporary and foreign files.
 fn id_of(path: &str) -> Option<i64> {
     let name = path.rsplit('/').next()?.strip_prefix("schema-")?;
-    let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+    // with zeros before it, it is the number of another name
+    let digits = (name == "0" || !name.starts_with('0')) && name.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| name.parse().ok()).flatten().filter(|id| *id <= LAST_ID)
 }
 
@@ -220,7 +221,16 @@ mod tests {
     fn stray_and_temporary_files_do_not_matter() {
         let (fs, manager) = manager();
         manager.create(first()).unwrap();
-        for name in [".schema-7.0f.tmp", "schema-9.tmp", "schema-", "schema-x", "schema--3", "README"] {
+        for name in [
+            ".schema-7.0f.tmp",
+            "schema-9.tmp",
+            "schema-",
+            "schema-x",
+            "schema--3",
+            "schema-007",
+            "schema-00",
+            "README",
+        ] {
             fs.put(&format!("/t/schema/{name}"), b"junk");
         }
         assert_eq!(manager.ids().unwrap(), [0]);

@@ -187,13 +187,50 @@ impl ConsumerManager {
         self.fs.overwrite(&self.path(id), progress.to_json().as_bytes())
     }
 
-    /// Remembers how far a reader has come, also beside an expiry of consumers. `location` is the table's, `patience` how long to
-    /// wait for that expiry.
+    /// Makes a consumer that does not exist.
     ///
     /// # Errors
+    /// `CommitConflict`: it does.
+    fn create(&self, id: &str, progress: &ConsumerProgress) -> Result<()> {
+        check_name("consumer", id)?;
+        self.fs.create_dir(&self.directory)?;
+        let made = self.fs.publish(&self.path(id), progress.to_json().as_bytes(), false);
+        made.map_err(|e| match e.kind() {
+            ErrorKind::FileExists => {
+                Error::new(ErrorKind::CommitConflict, "another reader has begun with this consumer meanwhile")
+                    .with("consumer", id)
+                    .hint("begin again, to go on where that one is")
+            }
+            _ => e,
+        })
+    }
+
+    /// Takes back what was written, unless somebody else has written since; `before`: what was there.
+    pub fn undo(&self, id: &str, wrote: &ConsumerProgress, before: Option<&ConsumerProgress>) -> Result<()> {
+        match (self.progress(id)?, before) {
+            (Some(found), Some(before)) if found == *wrote => self.write(id, before),
+            (Some(found), None) if found == *wrote => self.delete(id),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers how far a reader has come, also beside an expiry of consumers. `before` is what was there, `location` the table's,
+    /// `patience` how long to wait for that expiry.
+    ///
+    /// # Errors
+    /// `CommitConflict`: none was there, and now there is one.
     /// `UpkeepRunning`: it did not end, and may forget the consumer.
-    pub fn record(&self, location: &str, id: &str, progress: &ConsumerProgress, patience: Duration) -> Result<()> {
-        self.write(id, progress)?;
+    pub fn record(
+        &self,
+        location: &str,
+        id: &str,
+        (before, progress): (Option<&ConsumerProgress>, &ConsumerProgress),
+        patience: Duration,
+    ) -> Result<()> {
+        match before {
+            Some(_) => self.write(id, progress)?,
+            None => self.create(id, progress)?,
+        }
         let mut left = patience;
         while self.fs.is_file(&self.mark)? {
             let waits = left.min(WAIT);

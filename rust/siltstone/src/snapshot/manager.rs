@@ -521,6 +521,7 @@ pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
 
 /// A positive number in decimal digits and nothing else, up to [`LAST_ID`]: one more is a number, too.
 pub(super) fn parse_id(text: &str) -> Option<i64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    // with zeros before it, it is the number of another name
+    let digits = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|id| digits && (1..=LAST_ID).contains(id))
 }

@@ -15,18 +15,24 @@ impl Table {
         self.context().consumers()
     }
 
-    /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
-    pub(super) fn record(&self, consumer: &str, progress: &ConsumerProgress) -> Result<()> {
-        let ctx = self.context();
+    /// Returns what was there. Not in a table or branch that was made in the place of the one that was opened: nobody there would
+    /// know the consumer.
+    fn record(&self, id: &str, progress: &ConsumerProgress) -> Result<Option<ConsumerProgress>> {
+        let (ctx, consumers) = (self.context(), self.consumers());
         self.check_not_replaced()?;
+        let before = match consumers.progress(id) {
+            // setting it is how a damaged one is mended
+            Err(e) if e.kind() == ErrorKind::CorruptFile => Some(progress.clone()),
+            found => found?,
+        };
         let patience = ctx.options.upkeep_lock_timeout;
-        let recorded = self.consumers().record(&ctx.location, consumer, progress, patience);
+        let recorded = consumers.record(&ctx.location, id, (before.as_ref(), progress), patience);
         explained(ctx, recorded.map_err(|e| e.in_table(&ctx.name)))?;
         if let Some(error) = replaced(ctx)? {
-            self.consumers().delete(consumer)?;
+            consumers.undo(id, progress, before.as_ref())?;
             return Err(error);
         }
-        Ok(())
+        Ok(before)
     }
 
     /// All consumers.
@@ -51,28 +57,17 @@ impl Table {
                 .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
         }
         let consumers = self.consumers();
-        let before = match consumers.progress(id) {
-            // setting it is how a damaged one is mended
-            Err(e) if e.kind() == ErrorKind::CorruptFile => None,
-            found => found?,
-        };
         let progress = ConsumerProgress::changes_of(next, Some(behind(self.context(), next, removals)?));
-        with_effect(self.set_consumer(id, &progress, before, removals), || {
+        with_effect(self.set_consumer(id, &progress, removals), || {
             let is_set = consumers.progress(id)?.is_some_and(|found| found == progress);
             Ok(is_set.then(|| format!("the consumer '{id}' was set to snapshot {next}")))
         })
     }
 
     /// `removals`: how many records there were when its place was chosen.
-    fn set_consumer(
-        &self,
-        id: &str,
-        progress: &ConsumerProgress,
-        before: Option<ConsumerProgress>,
-        removals: u64,
-    ) -> Result<()> {
-        let (consumers, snapshots, next) = (self.consumers(), self.context().snapshots(), progress.next_snapshot);
-        self.record(id, progress)?;
+    fn set_consumer(&self, id: &str, progress: &ConsumerProgress, removals: u64) -> Result<()> {
+        let (snapshots, next) = (self.context().snapshots(), progress.next_snapshot);
+        let before = self.record(id, progress)?;
         // an expiry that had chosen before the consumer was there, a rollback that came before its file
         let gone = if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
             Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
@@ -83,10 +78,7 @@ impl Table {
         } else {
             return Ok(());
         };
-        match before {
-            Some(before) => consumers.write(id, &before)?,
-            None => consumers.delete(id)?,
-        }
+        self.consumers().undo(id, progress, before.as_ref())?;
         Err(gone.with("table", &self.context().name).with("snapshot", next))
     }
 
@@ -112,15 +104,15 @@ impl Table {
         first: &ConsumerProgress,
         check_follows: impl Fn() -> Result<()>,
     ) -> Result<()> {
-        self.record(id, first)?;
-        let next = first.next_snapshot;
+        let (before, next) = (self.record(id, first)?, first.next_snapshot);
+        let undo = || self.consumers().undo(id, first, before.as_ref());
         if let Err(error) = check_follows() {
-            self.consumers().delete(id)?;
+            undo()?;
             return Err(error);
         }
         match first_readable(self.context())? {
             Some(earliest) if next < earliest => {
-                self.consumers().delete(id)?;
+                undo()?;
                 Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired while the consumer began"))
                     .with("table", &self.context().name)
                     .with("consumer", id)
@@ -192,7 +184,7 @@ impl Table {
         if rolled_back.is_err()
             && let Some(target) = rolled_back_to(self.context(), progress)?
         {
-            self.record(id, &target)?;
+            self.record(id, &target).map(drop)?;
         }
         rolled_back
     }

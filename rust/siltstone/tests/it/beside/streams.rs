@@ -1,5 +1,7 @@
 //! Streams of changes while others roll back, commit and expire.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use siltstone::{
     maintenance::{
         expire::{Retention, expire_snapshots},
@@ -178,6 +180,37 @@ fn a_consumer_that_is_recorded_beside_two_rollbacks_goes_on_behind_what_both_hav
         }
     });
     assert!(calls > 20 && told.get() > 4, "{calls}, {}", told.get());
+}
+
+/// A reader that began with the consumer had been held up, saw that its beginning was taken back, and deleted the consumer of the
+/// one that had begun in its place: what that one had not read expired.
+#[test]
+fn a_reader_that_cannot_begin_leaves_the_consumer_of_another_one() {
+    let (io, _) = with_versions(3);
+    let consumer = || ChangesArgs { consumer: Some("c".to_owned()), ..ChangesArgs::default() };
+    let read = move |fs: &FileIoRef| stream(fs, &[], consumer()).and_then(|mut stream| ids(&mut stream));
+    let begin_at_three = |fs: &FileIoRef| {
+        let start = Some(siltstone::table::StreamPosition::Snapshot(3));
+        stream(fs, &[], ChangesArgs { start, ..consumer() }).map(drop)
+    };
+    let has_read = Arc::new(AtomicBool::new(false));
+    let others = {
+        let has_read = Arc::clone(&has_read);
+        move |fs: &FileIoRef| {
+            back_to(fs, 1);
+            (12..=14).for_each(|k| drop(put(fs, &[(k, 0)]).unwrap()));
+            has_read.store(read(fs).is_ok_and(|ids| ids.last() == Some(&4)), Ordering::SeqCst);
+        }
+    };
+    let refused = std::cell::Cell::new(0);
+    let calls = before_each_call(&io, begin_at_three, others, |call, fs, end| {
+        let consumers = table(fs).consumers();
+        if end.is_err() && has_read.load(Ordering::SeqCst) {
+            assert_eq!(consumers.next_snapshot("c").unwrap(), Some(5), "before call {call}: {end:?}");
+            refused.set(refused.get() + 1);
+        }
+    });
+    assert!(calls > 10 && refused.get() > 3, "{calls}, {}", refused.get());
 }
 
 /// A rollback came between the look at the records and that at a snapshot, which had come after it: when that had expired, the

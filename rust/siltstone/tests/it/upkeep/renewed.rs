@@ -326,9 +326,10 @@ fn a_reader_that_goes_on_beside_an_expiry_of_its_consumer_is_not_forgotten() {
     // the other way round: the reader is stopped, the expiry runs to its end
     let (io, then) = consumed();
     let expires = move |fs: &FileIoRef| expire_consumers(&open(fs, "main"), then, then, false).map(drop);
+    let at = ConsumerProgress::changes_of(3, None);
     let go_on = |ctx: &TableContext| {
         ConsumerManager::new(ctx.fs.clone(), ROOT)
-            .record(ROOT, "reader", &ConsumerProgress::changes_of(3, None), Duration::ZERO)
+            .record(ROOT, "reader", (Some(&at), &at), Duration::ZERO)
             .map(|()| Report::default())
     };
     for call in 0.. {
