@@ -273,3 +273,15 @@ def test_a_deleted_row_does_not_come_back_with_the_next_one_of_its_key(make, eng
     assert rows(t) == [{"k": 2, "a": 5, "b": "x"}]
     t.append([{"k": 1, "a": None, "b": "y"}, {"k": 2, "a": 1, "b": "y"}])
     assert rows(t) == [{"k": 1, "a": None, "b": "y"}, {"k": 2, "a": 6 if engine == "aggregation" else 1, "b": "y"}]
+
+
+def test_a_conflict_of_the_handle_is_told_at_once(make, cat, caplog):
+    """The statement was carried out eleven times, and wrote its files each time."""
+    t = make({"id": "INT", "n": "INT"}, ["id"], name="old", bucket=1)
+    t.upsert([{"id": 1, "n": 1}])
+    cat.table("db.old").rescale(3)
+    with caplog.at_level("INFO", "siltstone"), pytest.raises(e.CommitConflict):
+        t.update({"n": "n + 1"}, where="id = 1")
+    assert sum("others have changed the same rows" in record.message for record in caplog.records) <= 1
+    t = cat.table("db.old")
+    assert t.update({"n": "n + 1"}, where="id = 1").affected_rows == 1

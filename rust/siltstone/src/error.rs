@@ -97,15 +97,22 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
+/// What is known of an error besides its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    WithoutEffect,
+    FilesStay,
+    AsWritten,
+    OldHandle,
+}
+
 #[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     context: Vec<(&'static str, String)>,
-    without_effect: bool,
-    files_stay: bool,
-    as_written: bool,
+    marks: Vec<Mark>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -117,9 +124,7 @@ impl Error {
             message: bounded(message.into()),
             hint: None,
             context: Vec::new(),
-            without_effect: false,
-            files_stay: false,
-            as_written: false,
+            marks: Vec::new(),
             source: None,
         }))
     }
@@ -171,37 +176,49 @@ impl Error {
     /// Says that the call which failed has changed nothing. Without it nobody knows: an answer may have been lost.
     #[must_use]
     pub fn without_effect(mut self) -> Self {
-        self.0.without_effect = true;
+        self.0.marks.push(Mark::WithoutEffect);
         self
     }
 
     /// Whether the call which failed is known to have changed nothing.
     pub fn is_without_effect(&self) -> bool {
-        self.0.without_effect
+        self.0.marks.contains(&Mark::WithoutEffect)
     }
 
     /// Says that the files of the commit which failed must stay, whatever its kind says otherwise: others may have seen it.
     #[must_use]
     pub fn files_stay(mut self) -> Self {
-        self.0.files_stay = true;
+        self.0.marks.push(Mark::FilesStay);
         self
     }
 
     /// Whether the files of the commit which failed must stay.
     pub fn lets_files_stay(&self) -> bool {
-        self.0.files_stay
+        self.0.marks.contains(&Mark::FilesStay)
     }
 
     /// Says of a conflict that it is about how the rows were written: written again as the table is now, they may be committed.
     #[must_use]
     pub fn for_rows_as_written(mut self) -> Self {
-        self.0.as_written = true;
+        self.0.marks.push(Mark::AsWritten);
         self
     }
 
     /// Whether the same rows, written again, may be committed.
     pub fn may_pass_if_written_again(&self) -> bool {
-        self.0.as_written
+        self.0.marks.contains(&Mark::AsWritten)
+    }
+
+    /// Says of a conflict that the table has changed since it was opened: it stays, however often the same handle tries again.
+    #[must_use]
+    pub fn of_old_handle(mut self) -> Self {
+        self.0.marks.push(Mark::OldHandle);
+        self
+    }
+
+    /// Whether only opening the table again may help.
+    pub fn is_of_old_handle(&self) -> bool {
+        self.0.marks.contains(&Mark::OldHandle)
     }
 
     /// Whether stored values cannot be written again: the files of the table have another format by now, or a sum has grown. What

@@ -141,6 +141,7 @@ pub(super) fn check_number_is_newest(
         entry.total_buckets
     );
     Err(Error::new(ErrorKind::CommitConflict, text)
+        .of_old_handle()
         .with("table", &ctx.name)
         .with("partition", ctx.paths.partition_shown(&entry.partition).unwrap_or_default().trim_end_matches('/'))
         .with("file", &entry.file.file_name)

@@ -272,6 +272,7 @@ fn displaced(ctx: &TableContext, found: Found) -> Error {
         }
     };
     Error::new(kind, text)
+        .of_old_handle()
         .with("table", &ctx.name)
         .hint(format!("open the {what} again and write the rows again; nothing was committed"))
 }
@@ -281,6 +282,7 @@ fn redefined(ctx: &TableContext, option: &str) -> Error {
     let what = what(ctx);
     let text = format!("'{option}' of the {what} was changed since the rows of the commit were written");
     Error::new(ErrorKind::CommitConflict, text)
+        .of_old_handle()
         .with("table", &ctx.name)
         .with("option", option)
         .hint(format!("open the {what} again and write the rows again; nothing was committed"))

@@ -46,8 +46,11 @@ impl Retry {
         Self { max_wait: retry.max_wait.min(STATEMENT_WAIT), ..retry }
     }
 
-    /// Waits before a statement runs again after a conflict; the conflict where it has run often enough.
+    /// Waits before a statement runs again after a conflict; the conflict where it has run often enough, or would meet it again.
     pub(crate) fn after(&mut self, conflict: Error) -> Result<(), Error> {
+        if conflict.is_of_old_handle() {
+            return Err(conflict);
+        }
         self.next().map_err(|end| if end.kind() == ErrorKind::CommitRetriesExhausted { conflict } else { end })
     }
 

@@ -56,7 +56,7 @@ pub fn check_merges_alike(ctx: &TableContext, merged_by: impl IntoIterator<Item 
             let text = format!(
                 "the table was altered since it was opened: with '{changed}', records of one key are merged otherwise"
             );
-            let error = Error::new(ErrorKind::CommitConflict, text).with("table", &ctx.name);
+            let error = Error::new(ErrorKind::CommitConflict, text).of_old_handle().with("table", &ctx.name);
             return Err(error.with("schema", id).hint(AGAIN));
         }
     }

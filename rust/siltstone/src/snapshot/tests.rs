@@ -96,9 +96,16 @@ fn the_latest_hint_is_believed_only_when_it_is_right() {
 #[test]
 fn stray_files_in_the_snapshot_directory_are_ignored() {
     let (io, manager) = table(1..=2);
-    for stray in
-        ["snapshot-2abc.tmp", "snapshot-", "snapshot--3", ".snapshot-9.x.tmp", "snapshot-+7", "README", "snapshot-0"]
-    {
+    for stray in [
+        "snapshot-2abc.tmp",
+        "snapshot-",
+        "snapshot--3",
+        ".snapshot-9.x.tmp",
+        "snapshot-+7",
+        "README",
+        "snapshot-0",
+        "snapshot-007",
+    ] {
         io.put(&format!("/t/snapshot/{stray}"), b"?");
     }
     io.create_dir("/t/snapshot/snapshot-12").expect("directory");

@@ -145,5 +145,6 @@ pub(crate) fn other_bucket_count(ctx: &TableContext, place: &str, wanted: i32, o
             "run t.rescale({wanted}), or set the option 'bucket' back to {old}; open the table again when it was rescaled"
         )
     };
-    Error::new(ErrorKind::CommitConflict, message).with("table", &ctx.name).with("option", "bucket").hint(hint)
+    let error = Error::new(ErrorKind::CommitConflict, message).of_old_handle();
+    error.with("table", &ctx.name).with("option", "bucket").hint(hint)
 }
