@@ -143,7 +143,19 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
     )
 
 
+#: What to give instead of things of other libraries that are no rows themselves.
+_INSTEAD = {
+    "numpy": "give columns by name: {'id': array}",
+    "pandas": "give a frame: series.to_frame()",
+    "deltalake": "give its rows: table.to_pyarrow_dataset()",
+    "pyiceberg": "give its rows: table.scan().to_arrow()",
+}
+
+
 def _instead(data: Any) -> str | None:
+    library = type(data).__module__.partition(".")[0]
+    if library in _INSTEAD:
+        return _INSTEAD[library]
     if dataclasses.is_dataclass(data):
         return "put the row into a list"
     if isinstance(data, str):

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from siltstone._substrait import condition_of
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SiltstoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     Scan = Any
 
 #: Batches that a scanner asks for; what it says about threads and caches is about files that pyarrow itself opens.
@@ -33,6 +35,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
     def __init__(self, scan: Scan) -> None:  # pyarrow's own takes no arguments
         """Use :meth:`siltstone.Table.to_dataset`."""
         self._scan = scan
+        #: Errors of reads: who reads a dataset may make texts of them.
+        self.failed: list[SiltstoneError] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the scan."""
@@ -80,8 +84,15 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         if batch_size is not None:
             scan = scan.narrowed(batch_size=batch_size)
         # of no column at all pyarrow would lose the number of rows
-        reader = pa.RecordBatchReader.from_batches(pa.schema(scan), scan.to_batches())
+        reader = pa.RecordBatchReader.from_batches(pa.schema(scan), self._batches(scan))
         return ds.Scanner.from_batches(reader, columns=columns, filter=filter)
+
+    def _batches(self, scan: Scan) -> Iterator[Any]:
+        try:
+            yield from scan.to_batches()
+        except SiltstoneError as e:
+            self.failed.append(e)
+            raise
 
     def _needed(self, columns: Any, condition: Any) -> list[str] | None:
         return columns_needed(self.schema, columns, condition)

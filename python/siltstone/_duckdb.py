@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown
 from siltstone._pyarrow import has_pyarrow
-from siltstone.errors import UnsupportedFeature
+from siltstone.errors import SiltstoneError, UnsupportedFeature
 
 if TYPE_CHECKING:
     Scan = Any
@@ -31,14 +31,20 @@ _Schema._fields_ = [  # as ctypes has it for a structure that points to others o
 ]
 
 
-def for_duckdb(scan: Scan) -> Any:
+def for_duckdb(scan: Scan, failed: list[SiltstoneError] | None = None) -> Any:
     """What DuckDB reads the rows of a scan from: a dataset, or without pyarrow a stream.
+
+    Args:
+        scan: The scan.
+        failed: Where the dataset puts errors of its reads, which DuckDB makes texts of.
 
     Raises:
         UnsupportedFeature: Two columns, or two fields of a ROW, whose names differ only in case: DuckDB would give the
             values of one for the other, without a word.
     """
     rows = scan.to_dataset() if has_pyarrow() else scan
+    if failed is not None and has_pyarrow():
+        rows.failed = failed
     capsule = (rows.schema if has_pyarrow() else scan).__arrow_c_schema__()
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -21,6 +21,10 @@ NAMES = {
         "analyze": "t.maintenance.analyze()",
         "dtypes": "t.schema",
         "set_option": "t.alter().set_option(key, value).commit()",
+        "drop": "cat.drop_table('db.table')",
+        "to_df": "t.to_pandas() or t.to_polars()",
+        "scan_polars": "st.scan_polars(t)",
+        "lazy": "st.scan_polars(t)",
         # deltalake
         "version": "t.snapshot().id",
         "metadata": "t.schema, t.options and t.comment",
@@ -141,6 +145,7 @@ NAMES = {
         "schema": "pa.schema(scan)",
         "columns": "pa.schema(scan).names",
     },
+    "Maintenance": {"plan": ".plan_compaction()", "vacuum": ".remove_orphan_files() and .expire_snapshots()"},
     "Snapshot": {
         "commit_kind": "s.kind",
         "commit_user": "s.user",

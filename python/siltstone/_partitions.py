@@ -11,6 +11,9 @@ from siltstone._args import optional_text, shown, text, written
 from siltstone._numpy import of_numpy
 from siltstone.errors import InvalidArgument
 
+#: Where a text was given for a partition.
+_CONDITION = "t.delete(where) takes a condition, such as \"dt < '2026-11-20'\", and drops whole partitions"
+
 
 def partition_list(
     partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
@@ -28,7 +31,10 @@ def partition_list(
         list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, (str, bytes)) else [None]
     )
     if not all(isinstance(p, Mapping) for p in listed):
-        raise InvalidArgument(f"{shown(partitions)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
+        raise InvalidArgument(
+            f"{shown(partitions)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}",
+            hint=_CONDITION if isinstance(partitions, str) else None,
+        )
     if not listed or not all(listed):
         raise InvalidArgument(f"{shown(partitions)} names no partition", hint="None stands for all partitions")
     return [partition_spec(p) for p in listed if p is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,10 @@ def row_of(at: int, row: Any) -> Mapping[str, Any]:
     if hasattr(row, "_asdict"):  # a named tuple
         found: Mapping[str, Any] = row._asdict()
         return found
-    raise InvalidArgument(f"row {at} is a {type(row).__name__}, not a dict")
+    hint = None
+    if isinstance(row, (str, os.PathLike)):
+        hint = "files are given one at a time, or as a pattern such as 'days/*.parquet'; t.writer() makes one commit"
+    raise InvalidArgument(f"row {at} is a {type(row).__name__}, not a dict", hint=hint)
 
 
 def plain_stream(data: Any, table: CoreTable) -> Any:

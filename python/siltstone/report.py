@@ -27,7 +27,7 @@ class CommitReport(Looks):
         affected_rows: Rows that a delete or an update found.
         invisible_rows: Rows that no batch reader shows before a compaction.
         already_committed: The explicit identifier had been committed before; nothing was done.
-        notes: What the caller should know, for example that a compaction was dropped.
+        notes: What the caller should know: that a compaction was dropped, that old partitions have expired behind it.
     """
 
     snapshots: list[Snapshot] = field(default_factory=list)

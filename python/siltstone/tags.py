@@ -36,7 +36,7 @@ class Tags(Collection):
         return self.get(name)
 
     def list(self) -> list[Tag]:
-        """All tags, by snapshot and then name.
+        """All tags, by snapshot and then name. One whose file is damaged is left out, with a warning of the logger.
 
         Example:
             >>> example_table().tags.list()

@@ -64,7 +64,7 @@ class TableWrite(Unpicklable):
         and decimals, no floats; FLOAT and DOUBLE take floats and integers, no decimals. The column must hold the same
         number; only FLOAT takes the nearest to a float that it has. A datetime or Arrow timestamp without zone is UTC
         for a TIMESTAMP_LTZ column, and one with a zone does not fit a TIMESTAMP column. In pandas frames None, NaN, NaT
-        and NA are null, and the index is left out.
+        and NA are null, and an index without a name is left out.
 
         Args:
             data: An Arrow object, a pandas or polars frame, a list of dicts, or the name of a file, of a directory, or

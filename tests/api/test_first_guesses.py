@@ -7,6 +7,7 @@ import io
 import pickle
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -421,6 +422,10 @@ def test_system_tables_are_read_as_tables(cat, t):
         (lambda cat, t: st.conn, "st.connect"),
         (lambda cat, t: t.latest_snapshot, "t.snapshot"),
         (lambda cat, t: cat.table_exists, "in cat"),
+        (lambda cat, t: t.drop, "cat.drop_table"),
+        (lambda cat, t: t.to_df, "t.to_pandas"),
+        (lambda cat, t: t.scan_polars, "st.scan_polars"),
+        (lambda cat, t: t.maintenance.plan, "plan_compaction"),
     ],
 )
 def test_names_of_pypaimon_lead_to_ours(cat, t, attempt, here):
@@ -474,6 +479,19 @@ def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
         (lambda cat, t: cat.create_table("db.y", "id INT; drop"), e.IllegalSchema, "cannot stand"),
         (lambda cat, t: cat.create_table("db.y", 5), e.InvalidArgument, "not a schema"),
         (lambda cat, t: t.to_dataset().to_table(columns=["nothing"]), e.InvalidArgument, "no column 'nothing'"),
+        # the hint was to make a list of it, which is refused as well
+        (lambda cat, t: t.append(np.array([1])), e.InvalidArgument, r"columns by name: \{'id': array\}"),
+        (lambda cat, t: t.append(pd.Series([1])), e.InvalidArgument, "series.to_frame"),
+        (lambda cat, t: t.append(["a.csv", "b.csv"]), e.InvalidArgument, "one at a time, or as a pattern"),
+        # the text was taken letter by letter
+        (lambda cat, t: t.drop_partitions("dt < 'b'"), e.InvalidArgument, "is not a partition(.|\\n)*t.delete"),
+        (lambda cat, t: st.scan_polars(t.scan(version=1)), e.InvalidArgument, r"to_polars\(lazy=True\)"),
+        (lambda cat, t: st.open_table("db.orders"), e.TableNotFound, r"st.connect\(warehouse\).table\('db.orders'\)"),
+        (
+            lambda cat, t: cat.create_table("db.y", pd.DataFrame({"k": [1, 2], "mixed": ["x", 1]})),
+            e.IllegalSchema,
+            "column 'mixed' of the frame have no common type",
+        ),
     ],
 )
 def test_bad_input_gets_a_reason(cat, t, attempt, error, match):

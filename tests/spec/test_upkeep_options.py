@@ -129,6 +129,11 @@ def test_days_that_never_expire_by_their_values_are_told_when_the_option_is_set(
     caplog.clear()
     (note,) = t.maintenance.expire_partitions(dry_run=True).notes
     assert note.startswith("partition d=2020-01-02 never expires: as in Java Paimon, a DATE counts there as")
+    t.append([{"d": dt.date(2020, 1, day), "v": 1} for day in range(3, 30)])
+    caplog.clear()
+    (note,) = t.maintenance.expire_partitions(dry_run=True).notes  # it was the same sentence for each partition, twice
+    assert note.startswith("28 partitions never expire, such as d=2020-01-02: as in Java Paimon")
+    assert [note in message for message in caplog.messages] == [True]
     caplog.clear()
     other = make({"d": "DATE", "v": "INT"}, [], ["d"])
     assert caplog.messages == []
@@ -140,3 +145,17 @@ def test_days_that_never_expire_by_their_values_are_told_when_the_option_is_set(
     assert caplog.messages == []
     report = other.maintenance.expire_partitions(expiration_time="0 ms", dry_run=True)
     assert report.details["partitions"] == []
+
+
+def test_partitions_that_expire_after_a_commit_are_in_its_report(make):
+    """30 days were loaded, the report said 30 rows and no notes, and 7 were there."""
+    young = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1)
+    t = make(COLUMNS, [], ["p"], partition__expiration_time="3 d")
+    report = t.append([*OLD, {"p": "2020-02-20", "k": 6}, {"p": young.isoformat(), "k": 7}])
+    (note,) = report.notes
+    assert (
+        "older than partition.expiration-time and were dropped after the commit, with their rows, by snapshot 2" in note
+    )
+    assert note.endswith("p=2020-01-01, p=2020-01-02, p=2020-01-03, p=2020-01-04, p=2020-01-05 and 1 more")
+    assert (t.count(), t.scan(version=1).count()) == (1, 7)
+    assert t.append([{"p": young.isoformat(), "k": 8}]).notes == []

@@ -207,7 +207,6 @@ def test_a_broken_tag_file_is_named_and_nothing_is_deleted(t):
         before = sorted(pathlib.Path(t.location).rglob("*-*"))
         for call in (
             lambda: t.tags.get("broken"),
-            lambda: t.tags.list(),
             lambda: t.tags.delete("broken"),
             lambda: t.tags.delete("good"),
             lambda: t.tags.expire(),
@@ -221,6 +220,7 @@ def test_a_broken_tag_file_is_named_and_nothing_is_deleted(t):
             with pytest.raises(errors.CorruptFile, match="tag-broken"):
                 call()
         assert sorted(pathlib.Path(t.location).rglob("*-*")) == before
+        assert [tag.name for tag in t.tags.list()] == ["good"]  # with a warning: tests/spec/test_damaged_versions.py
         assert "bad-tag" in {f.code for f in t.maintenance.fsck().problems}
         # rows are read and written as ever
         assert (t.scan(tag="good").count(), t.scan().count()) == (3, 6)

@@ -14,7 +14,8 @@ from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.config_files import whole_path
 from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name, config_file
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, TableNotFound
+from siltstone.scan import Scan
 from siltstone.system import SystemTable, table_or_system
 from siltstone.table import Table
 
@@ -132,7 +133,13 @@ def open_table(
     place, branch = directory("path", path), optional_text("branch", branch)
     if catalog is not None:
         return catalog.table(place, branch=branch, options=options)
-    return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
+    try:
+        return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
+    except TableNotFound as e:
+        if _core.is_path(place):
+            raise
+        hint = f"this looks in a directory; a table of a catalog is st.connect(warehouse).table({place!r})"
+        raise TableNotFound(e.message, hint=hint, context=e.context) from None
 
 
 def scan_polars(table: Table | str, **scan: Any) -> pl.LazyFrame:
@@ -161,5 +168,8 @@ def table_of(table: Table | str) -> Table:
         is_directory = _core.is_path(table) or os.path.isdir(table)  # noqa: PTH112  # False for names that no file has
         table = open_table(table) if is_directory else connect().table(table)
     if not isinstance(table, (Table, SystemTable)):
-        raise InvalidArgument(f"{shown(table)} is not a table: give a table, its directory, or its name db.table")
+        hint = "scan.to_polars(lazy=True), or st.scan_polars(t, version=...)" if isinstance(table, Scan) else None
+        raise InvalidArgument(
+            f"{shown(table)} is not a table: give a table, its directory, or its name db.table", hint=hint
+        )
     return table

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
 from siltstone._args import shown
+from siltstone._arrow import arrow_text
 from siltstone._frames import unwrapped, with_index
 from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
@@ -88,7 +89,7 @@ def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return pa.Schema.from_pandas(with_index(data), preserve_index=False).remove_metadata()
+        return _of_pandas(with_index(data))
     if library == "polars" and hasattr(data, "collect_schema"):
         return pa.schema([pa.field(name, of_polars(name, kind)) for name, kind in data.collect_schema().items()])
     if library in {"duckdb", "_duckdb", "pyspark"}:  # Spark's stream would run the frame
@@ -101,6 +102,28 @@ def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data).schema
     return None
+
+
+def _of_pandas(frame: Any) -> Any:
+    """The schema of a frame of pandas.
+
+    Raises:
+        IllegalSchema: The values of a column have no common type.
+    """
+    from siltstone._pyarrow import pa
+
+    columns = [frame.iloc[:, [at]] for at in range(len(frame.columns))]
+    for column in columns:
+        try:
+            pa.Schema.from_pandas(column, preserve_index=False)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
+            name = column.columns[0]
+            raise IllegalSchema(
+                f"the values of column {shown(name)} of the frame have no common type: {arrow_text(e)}",
+                hint=f"make them one, such as frame.astype({{{name!r}: str}}), or give the columns as a dict of types",
+                context={"column": str(name)},
+            ) from e
+    return pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
 
 
 def dataclass_types(kind: Any) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
 from siltstone.cli import exits, query
 from siltstone.cli.commands import (
+    branches,
     call,
     change,
     compact,
@@ -189,6 +190,7 @@ _MODULES = (
     parts,
     compact,
     versions,
+    branches,
     maintenance,
     report,
     call,

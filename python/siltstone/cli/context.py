@@ -30,7 +30,7 @@ class App:
 
         if self.warehouse is None and self.name is None:
             raise click.UsageError(
-                "a table name needs a warehouse: give --warehouse DIR, set $SILTSTONE_WAREHOUSE, or give --catalog NAME"
+                "no warehouse is given: give --warehouse DIR, set $SILTSTONE_WAREHOUSE, or give --catalog NAME"
             )
         return st.connect(self.warehouse, name=self.name)
 

@@ -49,7 +49,7 @@ def of_abort(abort: BaseException) -> tuple[int, str]:
 _HERE = {
     "exist_ok=True creates none where there is one": "siltstone write adds rows to it",
     "cat.create_database(name)": "siltstone create DB.TABLE --create-database",
-    "create_database(name)": "siltstone create DB.TABLE --create-database",
+    "create_database(name)": "siltstone create DB.TABLE --create-database, or siltstone import with it",
     "exist_ok=True": "--if-not-exists",
     "t.maintenance.fsck()": "siltstone fsck TABLE",
     "t.compact(full=True)": "siltstone compact TABLE --full",
@@ -57,6 +57,8 @@ _HERE = {
     "t.rescale()": "siltstone rescale TABLE",
     "t.append()": "siltstone write TABLE FILE",
     "t.history()": "siltstone history TABLE",
+    "t.expire_snapshots": "siltstone expire snapshots TABLE",
+    "expiration_time='90 d'": "--expiration-time '90 d'",
 }
 _CALL = re.compile("|".join(map(re.escape, _HERE)))
 #: An argument that is an option of a command, too.
@@ -66,5 +68,6 @@ _SWITCH = re.compile(r"\b(allow_numeric|if_not_exists|if_exists|full)=True\b")
 def for_commands(text: str) -> str:
     """An error as the command line says it: a hint that names a call of Python names the command."""
     message, hint, advice = text.partition("\nhint: ")
+    message = message.replace("expire_partitions needs expiration_time", "expire partitions needs --expiration-time")
     advice = _CALL.sub(lambda found: _HERE[found[0]], advice)
     return message + hint + _SWITCH.sub(lambda found: "--" + found[1].replace("_", "-"), advice)

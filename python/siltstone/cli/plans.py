@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._visible import visible_lines
 from siltstone.cli import output
 
 if TYPE_CHECKING:
@@ -27,7 +28,27 @@ def summary(report: UpkeepReport) -> dict[str, Any]:
     return {**out, "notes": report.notes} if report.notes else out
 
 
-def carry_out(app: App, run: Callable[[bool], UpkeepReport], *, dry_run: bool, yes: bool) -> None:
+def deletion(plan: UpkeepReport) -> str:
+    """The question before partitions or files go."""
+    if partitions := plan.details.get("partitions"):
+        return f"drop {len(partitions)} partitions with all their rows?"
+    return f"delete {plan.deleted_files} files?"
+
+
+def versions_gone(plan: UpkeepReport) -> str:
+    """How many snapshots and tags go."""
+    kinds = [(kind, plan.by_kind.get(kind, {}).get("files", 0)) for kind in ("snapshot", "tag")]
+    return " and ".join(f"{number} {kind}{'s' * (number != 1)}" for kind, number in kinds if number or kind != "tag")
+
+
+def carry_out(
+    app: App,
+    run: Callable[[bool], UpkeepReport],
+    *,
+    dry_run: bool,
+    yes: bool,
+    question: Callable[[UpkeepReport], str] = deletion,
+) -> None:
     """Show the plan and stop (``dry_run``), or ask (unless ``yes``) and do it.
 
     Args:
@@ -35,6 +56,7 @@ def carry_out(app: App, run: Callable[[bool], UpkeepReport], *, dry_run: bool, y
         run: Called with True for the plan, with False to do it.
         dry_run: Only show.
         yes: Do not ask.
+        question: What is asked of a plan.
     """
     if dry_run:
         _show(app, run(True), everything=True)
@@ -44,13 +66,15 @@ def carry_out(app: App, run: Callable[[bool], UpkeepReport], *, dry_run: bool, y
         if _does_something(plan):
             if app.output == "table":
                 _show(app, plan, everything=False)
-            click.confirm(f"delete {plan.deleted_files} files?", abort=True, err=True)
+            click.confirm(visible_lines(question(plan)), abort=True, err=True)
     output.record(app, summary(run(False)))
 
 
 def _does_something(plan: UpkeepReport) -> bool:
     """Whether files, versions or partitions would go; a question about nothing is none."""
-    return plan.deleted_files > 0 or any(plan.details.values())
+    named = any(isinstance(value, (list, tuple)) and value for value in plan.details.values())
+    moved = plan.details.get("previous_snapshot") != plan.details.get("current_snapshot")
+    return plan.deleted_files > 0 or named or moved
 
 
 def _show(app: App, plan: UpkeepReport, *, everything: bool) -> None:

@@ -150,7 +150,7 @@ class Parts(Reading):
 
         Args:
             partitions: Partition specs, partial ones included, or what :meth:`partitions` gives.
-            dry_run: Only report the files and rows that would go.
+            dry_run: Only report the files that would go, and the rows in them.
 
         Raises:
             InvalidArgument: No partition, a column that is no partition column, or a value it cannot have.
@@ -168,7 +168,7 @@ class Parts(Reading):
             raise InvalidArgument("drop_partitions() needs the partitions to drop", hint="truncate() removes all rows")
         if isinstance(partitions, Partition):
             partitions = [partitions.spec]
-        elif isinstance(partitions, Sequence):
+        elif isinstance(partitions, Sequence) and not isinstance(partitions, (str, bytes)):
             partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
         given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
         with operation("drop_partitions", self._core, is_read=is_plan) as done:

@@ -107,7 +107,7 @@ class Table(Parts, Whole, Merging, Writing, Hinted):
         return self._core.snapshot(count("version", version))
 
     def history(self, limit: int | None = 20) -> list[Snapshot]:
-        """The newest snapshots, newest first; with None all of them."""
+        """The newest snapshots, newest first; with None all of them. A damaged one is left out, with a warning."""
         given = count("limit", limit)
         return Listed(self._core.history(_ALL if given is None else given))
 

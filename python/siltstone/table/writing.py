@@ -166,7 +166,7 @@ class Writing(Definition):
         spill_dir: str | None = None,
         overwrite: bool = False,
     ) -> TableWrite:
-        """A writer for several batches and commits.
+        """A writer for several batches and commits; what it has not committed when it closes is dropped.
 
         Args:
             commit_user: Name under which it commits; a new one when None.

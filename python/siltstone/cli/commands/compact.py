@@ -53,6 +53,8 @@ def compact(
         plan = t.maintenance.plan_compaction(**chosen)
         fields = ("partition", "bucket", "files", "rows", "bytes")
         output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
+        if not plan.tasks:
+            click.echo("nothing to do", err=True)
         return exits.OK
     report = t.maintenance.compact(**chosen, commit_every=commit_every)
     after = t.snapshot()

@@ -33,6 +33,8 @@ format_option = click.option(
 def _named(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
     """The files, with what comes on the input as one of them."""
     if "-" not in files:
+        if kind is not None:
+            raise click.UsageError("--format is for the standard input (-): of a file the name says what it holds")
         yield list(files)
         return
     if kind is None or len(files) > 1:

@@ -16,7 +16,10 @@ from siltstone.cli.context import App, pass_app, plan_options, table_argument
 @table_argument
 @pass_app
 def partitions(app: App, table: str) -> None:
-    """List partitions with their files, rows and bytes."""
+    """List partitions with their files, rows and bytes.
+
+    Rows are those in files: older versions of a row and deletes count until a compaction.
+    """
     found = app.table(table).partitions()
     rows = [{**p.spec, "files": p.files, "rows": p.rows, "bytes": p.bytes, "last_update": p.last_update} for p in found]
     output.rows(app, rows, null="NULL")
@@ -30,6 +33,8 @@ def partitions(app: App, table: str) -> None:
 def drop_partition(app: App, table: str, specs: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     """Drop partitions with all their rows.
 
+    Rows in the question and the plan are those in files: older versions of a row and deletes count, too.
+
     For example: siltstone drop-partition shop.orders dt=2026-11-20
     """
     t = app.table(table)
@@ -39,7 +44,7 @@ def drop_partition(app: App, table: str, specs: tuple[str, ...], dry_run: bool, 
         output.record(app, {"dry_run": True, "files": plan.files, "rows": plan.rows, "bytes": plan.bytes})
         return
     if not yes:
-        click.confirm(f"remove {plan.rows} rows in {plan.files} files of {t.name}?", abort=True, err=True)
+        click.confirm(f"remove {plan.files} files with {plan.rows} rows in them of {t.name}?", abort=True, err=True)
     report = t.drop_partitions(given)
     snapshots = [s.id for s in report.snapshots]
     output.record(app, {"files": report.files, "rows": report.rows, "bytes": report.bytes, "snapshots": snapshots})
@@ -81,6 +86,8 @@ def plan(app: App, table: str, full: bool, where: str | None, idle: str | None) 
     found = app.table(table).maintenance.plan_compaction(full=full, where=where, idle=idle)
     fields = ["partition", "bucket", "files", "rows", "bytes"]
     output.rows(app, [{f: getattr(task, f) for f in fields} for task in found.tasks], fields)
+    if not found.tasks:
+        click.echo("nothing to do", err=True)
 
 
 COMMANDS: list[click.Command] = [partitions, drop_partition, explain, plan]

@@ -102,7 +102,10 @@ def _bar(size: int, total: int, mark: str) -> str:
 )
 @pass_app
 def history(app: App, table: str, limit: int) -> None:
-    """List the newest snapshots. Times are in UTC, with +00:00; --as-of takes them as they stand here."""
+    """List the newest snapshots. Times are in UTC, with +00:00; --as-of takes them as they stand here.
+
+    total_rows are rows in files: older versions of a row and deletes count until a compaction.
+    """
     from siltstone.report import as_dict
 
     snapshots = [as_dict(s) for s in app.table(table).history(limit)]

@@ -14,7 +14,7 @@ from siltstone.cli import output
 from siltstone.cli.context import App, pass_app
 from siltstone.cli.query import Query
 from siltstone.cli.values import rows_of
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SiltstoneError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,17 +35,19 @@ def sql(app: App, query: str) -> None:
     versions are read by siltstone cat. DuckDB runs the query: pip install 'siltstone[duckdb]'.
 
     Columns and conditions are pushed into the tables. Statements that change something are refused, and so are tables
-    with columns whose names differ only in case: DuckDB takes them for one.
+    with columns whose names differ only in case: DuckDB takes them for one. siltstone ls lists tables, and siltstone
+    show TABLE their columns: of these DuckDB knows only what the query names.
     """
     try:
         import duckdb
     except ImportError:
         raise click.UsageError("siltstone sql needs DuckDB: pip install 'siltstone[duckdb]'") from None
 
+    failed: list[SiltstoneError] = []
     try:
         connection = duckdb.connect()
         try:
-            _register(app, connection, _tables(connection, query))
+            _register(app, connection, _tables(connection, query), failed)
         except BaseException:
             connection.close()
             raise
@@ -53,7 +55,13 @@ def sql(app: App, query: str) -> None:
             rows = (row for batch in running.batches() for row in rows_of(batch))
             output.rows(app, rows, running.columns, null="NULL")
     except duckdb.Error as e:
-        raise click.UsageError(f"DuckDB: {_in_lines(str(e))}") from e
+        if failed:  # DuckDB has it as a text of several lines
+            raise failed[0] from None
+        said = f"DuckDB: {_in_lines(str(e))}"
+        wrong = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
+        if isinstance(e, wrong):
+            raise click.UsageError(said) from e
+        raise SiltstoneError(said) from e
     except RuntimeError as e:
         if str(e) != _INTERRUPTED:
             raise
@@ -68,6 +76,12 @@ def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
         raise click.UsageError(f"this cannot be run as a query: {_said(query, str(tree.get('error_message')))}")
     if len(tree["statements"]) != 1:
         raise click.UsageError("give one query, not several")
+    if shown := _SHOWS.match(query):
+        raise click.UsageError(
+            "DuckDB knows only the tables that a query names: use siltstone ls, or siltstone ls DATABASE"
+            if shown["tables"] or not shown["rest"]
+            else "DuckDB knows no keys and no NOT NULL: use siltstone show TABLE, or DESCRIBE SELECT ..."
+        )
     return set(_named(tree))
 
 
@@ -83,6 +97,12 @@ _COMMANDS = {
     "truncate": "siltstone delete TABLE --where true",
     "call": "siltstone call PROCEDURE",
 }
+#: Statements that ask for tables or columns: DuckDB answers from what was registered for the query.
+_SHOWS = re.compile(
+    r"\s*(?:show|describe|desc)\b(?!\s+(?:select|from|with|values)\b|\s*\()"
+    r"\s*(?P<tables>(?:all\s+)?tables|databases|schemas)?\s*(?P<rest>[^\s;]*)",
+    re.IGNORECASE,
+)
 _TRAVEL = re.compile(r"\b(?:version|timestamp|system_time)\s+as\s+of\b", re.IGNORECASE)
 
 
@@ -112,8 +132,8 @@ def _named(tree: Any) -> Iterator[tuple[str, str]]:
             yield from _named(part)
 
 
-def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
-    """The tables that a query names, as views.
+def _register(app: App, connection: Any, tables: set[tuple[str, str]], failed: list[SiltstoneError]) -> None:
+    """The tables that a query names, as views; what fails while they are read is kept in a list.
 
     Raises:
         InvalidArgument: DuckDB has a database of this name itself, or takes two of the tables for one.
@@ -122,7 +142,7 @@ def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
     if own := next((database for database, _ in sorted(tables) if database.lower() in _OWN), None):
         raise InvalidArgument(
             f"a query cannot name the database '{own}': DuckDB has one of this name itself",
-            hint="read its tables with siltstone cat, or in Python with t.to_duckdb()",
+            hint="siltstone ls lists the tables; those of a database of that name are read with siltstone cat",
         )
     if pair := alike(".".join(table) for table in sorted(tables)):
         raise InvalidArgument(
@@ -130,7 +150,7 @@ def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
             hint="name one of them in a query, or join them in Python",
         )
     for at, (database, table) in enumerate(sorted(tables)):
-        connection.register(f"_siltstone_{at}", for_duckdb(app.table(f"{database}.{table}").scan()))
+        connection.register(f"_siltstone_{at}", for_duckdb(app.table(f"{database}.{table}").scan(), failed))
         schema, view = (part.replace('"', '""') for part in (database, table))
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute(f'CREATE VIEW "{schema}"."{view}" AS FROM _siltstone_{at}')

@@ -1,4 +1,4 @@
-"""Tags, branches, rollback."""
+"""Tags and rollback."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import click
 from siltstone._args import number
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app, plan_options, table_argument, with_options
-from siltstone.cli.plans import carry_out
+from siltstone.cli.plans import carry_out, versions_gone
 
 if TYPE_CHECKING:
+    from siltstone.report import UpkeepReport
     from siltstone.versions import Tag
 
 TAG_COLUMNS = ["name", "snapshot", "commit_time", "rows", "create_time", "time_retained"]
@@ -140,7 +141,7 @@ def tag_replace(app: App, /, table: str, name: str, **how: Any) -> None:
 @table_argument
 @pass_app
 def tag_list(app: App, table: str) -> None:
-    """List tags, by snapshot."""
+    """List tags, by snapshot. Rows are those in files: older versions of a row and deletes count, too."""
     output.rows(app, [_tag(t) for t in app.table(table).tags.list()], TAG_COLUMNS)
 
 
@@ -203,62 +204,6 @@ def tag_expire(app: App, table: str, older_than: str | None, dry_run: bool, yes:
     expire_tags(app, table, older_than, dry_run=dry_run, yes=yes)
 
 
-@click.group()
-def branch() -> None:
-    """Manage branches: separate lines of versions."""
-
-
-@branch.command("create")
-@_one
-@click.option("--tag", help="Start from this tag of main.")
-@click.option("--version", help="Start from this snapshot of main, or from 'latest'. [default: an empty branch]")
-@pass_app
-def branch_create(app: App, table: str, name: str, tag: str | None, version: str | None) -> None:
-    """Create a branch."""
-    app.table(table).branches.create(name, tag=tag, version=version)
-    output.record(app, {"branch": name})
-
-
-@branch.command("list")
-@table_argument
-@pass_app
-def branch_list(app: App, table: str) -> None:
-    """List the branches."""
-    output.rows(app, [{"name": b.name, "time": b.time} for b in app.table(table).branches.list()], ["name", "time"])
-
-
-@branch.command("rename")
-@_two
-@pass_app
-def branch_rename(app: App, table: str, source: str, target: str) -> None:
-    """Rename a branch."""
-    app.table(table).branches.rename(source, target)
-    output.record(app, {"branch": target})
-
-
-@branch.command("delete")
-@_one
-@plan_options
-@pass_app
-def branch_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Delete a branch."""
-    branches = app.table(table).branches
-    carry_out(app, lambda dry: branches.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
-
-
-@branch.command("fast-forward")
-@_one
-@plan_options
-@pass_app
-def branch_fast_forward(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Replace main by a branch.
-
-    The snapshots and tags that main has got since the branch began are removed.
-    """
-    branches = app.table(table).branches
-    carry_out(app, lambda dry: branches.fast_forward(name, dry_run=dry), dry_run=dry_run, yes=yes)
-
-
 @click.command()
 @table_argument
 @click.option("--to", "target", required=True, help="The version to return to: a tag, a snapshot id, or a time.")
@@ -279,7 +224,11 @@ def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> Non
         where = {"as_of": target}
     else:
         where = {"tag": target}
-    carry_out(app, lambda dry: t.rollback(**where, dry_run=dry), dry_run=dry_run, yes=yes)
+
+    def question(plan: UpkeepReport) -> str:
+        return f"go back to snapshot {plan.details['current_snapshot']}, and remove {versions_gone(plan)} after it?"
+
+    carry_out(app, lambda dry: t.rollback(**where, dry_run=dry), dry_run=dry_run, yes=yes, question=question)
 
 
 COMMANDS: list[click.Command] = [
@@ -288,6 +237,5 @@ COMMANDS: list[click.Command] = [
     _java(create_tag),
     delete_tag,
     _java(delete_tag),
-    branch,
     rollback,
 ]

@@ -219,7 +219,10 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
             .with("table", &ctx.name)
             .with("snapshot", target.id)
             .caused_by(e)
-            .hint("it has expired in part: choose a newer snapshot or a tag")
+            .hint(
+                "a file of it is gone, by an expiry or by hand: t.maintenance.fsck() says which versions lack files; choose one that \
+                 lacks none, or a tag, or overwrite the partition of the file",
+            )
     };
     check_all_there(ctx, target).map_err(broken)
 }

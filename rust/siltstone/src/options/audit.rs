@@ -60,8 +60,21 @@ pub fn unknown_option(key: &str) -> Option<Error> {
     let error = error.with("option", key);
     Some(match near {
         Some((name, likeness)) if likeness > 0.8 => error.hint(format!("did you mean '{name}'?")),
-        _ => error.hint("keys outside Paimon's namespaces, such as 'my.key', are kept as they are"),
+        _ => {
+            let near =
+                nearest_of_family(key).map(|name| format!("the nearest option is '{name}'; ")).unwrap_or_default();
+            error.hint(format!("{near}keys outside Paimon's namespaces, such as 'my.key', are kept as they are"))
+        }
     })
+}
+
+/// The known key most like `key` of those that begin with the same word.
+fn nearest_of_family(key: &str) -> Option<String> {
+    let lower = key.to_ascii_lowercase();
+    let (first, _) = lower.split_once('.')?;
+    let is_family = |name: &str| name.split_once('.').is_some_and(|(word, _)| word == first);
+    let of_family = scored(&lower).into_iter().filter(|(name, _)| is_family(name));
+    of_family.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
 /// Whether the key's first word opens a family of Paimon's options (`compaction.`, `fields.`, `siltstone.`, ...).
@@ -73,15 +86,19 @@ fn in_namespace(key: &str) -> bool {
 
 /// The known key most like `key`, and how alike (0 to 1).
 fn nearest(key: &str) -> Option<(String, f64)> {
-    let lower = key.to_ascii_lowercase();
+    scored(&key.to_ascii_lowercase()).into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// All known keys, and how alike they are to this one.
+fn scored(lower: &str) -> Vec<(String, f64)> {
     let names = options().map(|known| known.key.to_owned());
     let column = lower.strip_prefix("fields.").and_then(|rest| rest.rsplit_once('.')).map(|(column, _)| column);
     let of_fields = FIELD_OPTIONS.iter().filter_map(|known| Some(format!("fields.{}.{}", column?, known.key)));
     let scored = names.chain(of_fields).map(|name| {
-        let likeness = likeness(&lower, &name);
+        let likeness = likeness(lower, &name);
         (name, likeness)
     });
-    scored.max_by(|a, b| a.1.total_cmp(&b.1))
+    scored.collect()
 }
 
 fn likeness(a: &str, b: &str) -> f64 {
@@ -157,7 +174,11 @@ mod tests {
     #[test]
     fn unknown_keys_in_a_namespace_of_paimon_are_errors() {
         for key in ["compaction.magic", "fields.x.y", "siltstone.turbo", "snapshot.keep"] {
-            assert_eq!(check(key, "1").unwrap_err().kind(), ErrorKind::UnknownOption, "{key}");
+            let error = check(key, "1").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownOption, "{key}");
+            // the page of options says that the nearest one is named, with this very example
+            let (family, hint) = (key.split('.').next().unwrap(), error.hint_text().unwrap());
+            assert!(hint.contains(&format!("'{family}.")), "{hint}");
         }
     }
 

@@ -65,7 +65,12 @@ pub(super) fn check_retention(options: &CoreOptions) -> Result<()> {
             return Err(forbidden_option(least, format!("at least 1 {kind} is kept")));
         }
         if min > max {
-            return Err(forbidden_option(least, format!("'{least}' = {min} is larger than '{most}' = {max}")));
+            let error = forbidden_option(least, format!("'{least}' = {min} is larger than '{most}' = {max}"));
+            return Err(if options.get(least).is_some() {
+                error
+            } else {
+                error.hint(format!("{min} is the default of '{least}': set both"))
+            });
         }
         defaults = (min, max);
     }

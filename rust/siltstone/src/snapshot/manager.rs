@@ -13,6 +13,11 @@ const PREFIX: &str = "snapshot-";
 const LATEST: &str = "LATEST";
 const EARLIEST: &str = "EARLIEST";
 
+/// What to do about a snapshot's file that is there and cannot be read.
+pub(crate) const DAMAGED_SNAPSHOT: &str = "restore this file from a copy; without one move it out of the table's directory: where it was the newest, roll back to the \
+     snapshot before it then, and write the lost rows again; else expire the snapshots before it. t.maintenance.fsck() names what is \
+     damaged, t.history() the other snapshots";
+
 /// How often a reader looks again when the newest snapshot vanished between finding and opening it.
 const ATTEMPTS: usize = 5;
 
@@ -189,7 +194,7 @@ impl SnapshotManager {
         if next == first || !self.try_read(next)?.is_some_and(|found| removals.admits(&found)) {
             return Ok(None);
         }
-        let text = format!("snapshots {first} to {} are missing, and snapshot {next} lies behind them", next - 1);
+        let text = format!("{}, and snapshot {next} lies behind", missing_ids(first, next.saturating_sub(1)));
         Ok(Some(Error::new(ErrorKind::CorruptFile, text).with("file", &self.directory).hint(format!(
             "restore them, or roll back to snapshot {latest}: that takes back what lies behind the gap, and commits go on"
         ))))
@@ -452,11 +457,11 @@ impl SnapshotManager {
 
     fn read(&self, id: i64) -> Result<Snapshot> {
         let path = self.path(id);
-        let snapshot = Snapshot::from_json(&path, &read_json(&*self.fs, &path)?)?;
+        let snapshot = Snapshot::from_json(&path, &read_json(&*self.fs, &path).map_err(damaged)?).map_err(damaged)?;
         if snapshot.id == id {
             return Ok(snapshot);
         }
-        Err(Error::corrupt(path, 0, format!("the snapshot with id {id}"), format!("id {}", snapshot.id)))
+        Err(damaged(Error::corrupt(path, 0, format!("the snapshot with id {id}"), format!("id {}", snapshot.id))))
     }
 
     fn next_exists(&self, id: i64) -> Result<bool> {
@@ -503,6 +508,23 @@ impl SnapshotManager {
             None => format!("snapshot {id}"),
         };
         Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
+    }
+}
+
+/// Says what to do about a snapshot's file that cannot be read.
+fn damaged(error: Error) -> Error {
+    if error.kind() != ErrorKind::CorruptFile || error.hint_text().is_some() {
+        return error;
+    }
+    error.hint(DAMAGED_SNAPSHOT)
+}
+
+/// Says that these snapshots are missing.
+pub(crate) fn missing_ids(first: i64, last: i64) -> String {
+    if first == last {
+        format!("snapshot {first} is missing")
+    } else {
+        format!("snapshots {first} to {last} are missing")
     }
 }
 

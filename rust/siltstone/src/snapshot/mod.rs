@@ -24,6 +24,7 @@ pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Behind, Consumer, ConsumerManager, ConsumerProgress};
 pub use fork::KEEPS_BRANCH;
+pub(crate) use manager::{DAMAGED_SNAPSHOT, missing_ids};
 pub use manager::{Named, SnapshotManager};
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use pending::Pending;
@@ -33,6 +34,7 @@ pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback, Take
 pub use removal_fate::{Fate, Standing};
 pub use removal_log::RemovalLog;
 pub use removed::{CommitName, RemovedSnapshot};
+pub(crate) use tag::DAMAGED_TAG;
 pub use tag::{Tag, TagManager, check_name, exists_already};
 pub use upkeep_lock::UpkeepLock;
 

@@ -154,13 +154,21 @@ fn is_invisible(c: char) -> bool {
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// What to do about a tag's file that is there and cannot be read.
+pub(crate) const DAMAGED_TAG: &str = "nobody can tell what this tag keeps, so nothing is deleted: restore its file from a copy, or move the file out of the table's \
+     directory; then the tag is gone, and orphan files that it kept go with the next cleaning of them";
+
 /// How often tags are listed while one of them goes before it is read: it may have another name by then.
 const LISTINGS: usize = 5;
+
+/// Tags with their names.
+type NamedTags = Vec<(String, Tag)>;
 
 /// Tags that were listed, and then read.
 #[derive(Default)]
 struct Listing {
-    tags: Vec<(String, Tag)>,
+    tags: NamedTags,
+    damaged: Vec<(String, Error)>,
     vanished: usize,
 }
 
@@ -199,9 +207,8 @@ impl TagManager {
         }
         let path = self.path(name);
         match read_json(&*self.fs, &path) {
-            Ok(bytes) => Tag::from_json(&path, &bytes).map_err(|e| {
-                e.hint("the file of this tag is broken: restore it, or delete the file; orphan files go on demand then")
-            }),
+            Ok(bytes) => Tag::from_json(&path, &bytes)
+                .map_err(|e| if e.kind() == ErrorKind::CorruptFile { e.hint(DAMAGED_TAG) } else { e }),
             Err(e) if e.kind() == ErrorKind::FileNotFound => self.missing(name),
             Err(e) => Err(e),
         }
@@ -226,7 +233,16 @@ impl TagManager {
     }
 
     /// All tags with their retention, by snapshot id and then name.
-    pub fn tags(&self) -> Result<Vec<(String, Tag)>> {
+    ///
+    /// # Errors
+    /// A tag whose file is damaged: nobody knows what it keeps.
+    pub fn tags(&self) -> Result<NamedTags> {
+        let (tags, damaged) = self.readable()?;
+        damaged.into_iter().next().map_or(Ok(tags), |(_, error)| Err(error))
+    }
+
+    /// The tags that can be read, in this order; and what is wrong with those whose files are damaged, by name.
+    pub(crate) fn readable(&self) -> Result<(NamedTags, Vec<(String, Error)>)> {
         let mut read = self.read_all()?;
         for _ in 1..LISTINGS {
             if read.vanished == 0 {
@@ -236,7 +252,7 @@ impl TagManager {
         }
         let mut tags = read.tags;
         tags.sort_by(|(a_name, a), (b_name, b)| (a.snapshot.id, a_name).cmp(&(b.snapshot.id, b_name)));
-        Ok(tags)
+        Ok((tags, read.damaged))
     }
 
     fn read_all(&self) -> Result<Listing> {
@@ -245,6 +261,7 @@ impl TagManager {
             match self.tag(&name) {
                 Ok(tag) => read.tags.push((name, tag)),
                 Err(e) if e.kind() == ErrorKind::TagNotFound => read.vanished += 1,
+                Err(e) if e.kind() == ErrorKind::CorruptFile => read.damaged.push((name, e)),
                 Err(e) => return Err(e),
             }
         }

@@ -165,9 +165,15 @@ impl Table {
         self.named(self.tag_manager().tag(name))
     }
 
-    /// All tags with their names, by snapshot id.
+    /// All tags with their names, by snapshot id. Of one whose file is damaged there is a warning.
     pub fn tags(&self) -> Result<Vec<(String, Tag)>> {
-        self.found(self.named(self.tag_manager().tags()), Vec::is_empty)
+        let read = self.named(self.tag_manager().readable()).map(|(tags, damaged)| {
+            for (name, error) in damaged {
+                tracing::warn!(%error, table = self.context().name, "tag '{name}' is left out of the list, its file is damaged");
+            }
+            tags
+        });
+        self.found(read, Vec::is_empty)
     }
 
     /// Whether there is a tag of this name.
@@ -305,7 +311,7 @@ impl Table {
             None => options.partition_expiration_time.ok_or_else(|| {
                 Error::new(ErrorKind::InvalidArgument, "expire_partitions needs expiration_time")
                     .with("table", &ctx.name)
-                    .hint("or set the table option partition.expiration-time")
+                    .hint("give expiration_time='90 d', or set the table option partition.expiration-time")
             })?,
         };
         let strategy = args.strategy.as_deref().map(PartitionExpireStrategy::parse).transpose()?;

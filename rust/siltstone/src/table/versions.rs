@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::{
-    Result,
+    ErrorKind, Result,
     manifest::ManifestEntry,
     row::{BinaryRow, datum_to_text},
     scan::{
@@ -44,10 +44,21 @@ impl Table {
         self.found(self.snapshots().latest(), Option::is_none)
     }
 
-    /// The newest snapshots, newest first.
+    /// The newest snapshots, newest first. Of one whose file is damaged there is a warning.
     pub fn history(&self, limit: usize) -> Result<Vec<Snapshot>> {
         let snapshots = self.snapshots();
-        let newest = snapshots.among_all(|ids| ids.iter().rev().take(limit).map(|id| snapshots.get(*id)).collect());
+        let whole = |id: &i64| match snapshots.get(*id) {
+            Err(error) if error.kind() == ErrorKind::CorruptFile => {
+                tracing::warn!(
+                    %error,
+                    table = self.context().name,
+                    "snapshot {id} is left out of the history, its file is damaged"
+                );
+                None
+            }
+            read => Some(read),
+        };
+        let newest = snapshots.among_all(|ids| ids.iter().rev().take(limit).filter_map(&whole).collect());
         self.found(newest, Vec::is_empty)
     }
 

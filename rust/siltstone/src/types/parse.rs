@@ -97,6 +97,26 @@ fn wrong_type(text: &str, why: impl fmt::Display) -> Error {
     )
 }
 
+/// What types of SQL dialects and of Arrow are called here; the name is in capitals.
+fn called_here(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "TEXT" | "UTF8" | "LARGE_STRING" | "NVARCHAR" => "STRING",
+        "BOOL" => "BOOLEAN",
+        "INT16" | "SHORT" => "SMALLINT",
+        "INT32" => "INT",
+        "INT64" | "LONG" => "BIGINT",
+        "FLOAT32" | "REAL" => "FLOAT",
+        "FLOAT64" => "DOUBLE",
+        "DATE32" => "DATE",
+        "DATETIME" | "TIMESTAMP_NTZ" => "TIMESTAMP(6)",
+        "TIMESTAMPTZ" => "TIMESTAMP_LTZ(6)",
+        "BYTEA" => "BYTES",
+        "LIST" => "ARRAY<...>",
+        "JSON" => "VARIANT, or STRING",
+        _ => return None,
+    })
+}
+
 struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Token],
@@ -237,7 +257,13 @@ impl Parser<'_> {
             "MAP" => self.map(depth)?,
             "VECTOR" => self.vector(depth)?,
             "ROW" | "STRUCT" => self.row(depth)?,
-            _ => return Err(self.error(format!("'{word}' is not a type name"))),
+            other => {
+                let error = self.error(format!("'{word}' is not a type name"));
+                return Err(match called_here(other) {
+                    Some(name) => error.hint(format!("here it is called {name}")),
+                    None => error,
+                });
+            }
         })
     }
 
@@ -382,6 +408,15 @@ mod tests {
             assert_eq!(canonical(text), expected, "{text}");
             assert_eq!(canonical(expected), expected);
         }
+    }
+
+    #[test]
+    fn types_of_other_systems_are_told_what_they_are_called_here() {
+        for (text, here) in [("TEXT", "STRING"), ("int64", "BIGINT"), ("ARRAY<bool>", "BOOLEAN")] {
+            let error = parse_type(text).unwrap_err();
+            assert_eq!(error.hint_text(), Some(format!("here it is called {here}").as_str()), "{text}");
+        }
+        assert!(parse_type("INTT").unwrap_err().hint_text().unwrap().starts_with("types look like"));
     }
 
     #[test]

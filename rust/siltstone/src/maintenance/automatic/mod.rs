@@ -13,7 +13,10 @@ use std::{
 
 pub use committer::Committer;
 
-use self::{background::in_background, told::tell};
+use self::{
+    background::in_background,
+    told::{partitions_gone, tell},
+};
 use super::{
     expire::{
         PartitionExpiry, Retention, before, expire_changelogs, expire_consumers, expire_partitions, expire_snapshots,
@@ -22,6 +25,7 @@ use super::{
     tag,
 };
 use crate::{
+    cleanup::Report,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{CoreOptions, ExpireMode, TagCreation},
@@ -53,7 +57,7 @@ pub struct Committed {
 /// Does what the table's options ask for after a commit; after commits of a stream with
 /// `snapshot.expire.execution-mode` = `async` in the background.
 ///
-/// Returns what could not be done, in words: the commit itself stands.
+/// Returns in words what could not be done, and which partitions were dropped: the commit itself stands.
 pub fn after_commit(ctx: &TableContext, committed: Committed) -> Vec<String> {
     if ctx.options.write_only {
         return Vec::new();
@@ -105,12 +109,17 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
     if ctx.options.tag_time_expire_enabled {
         note(TAG_EXPIRY, tags(ctx, now));
     }
+    let mut gone = None;
     let mut is_newest = true;
-    let expired = partitions(ctx, committed).map(|dropped| is_newest = !dropped);
+    let expired = partitions(ctx, committed).map(|looked| {
+        is_newest = looked.is_none();
+        gone = looked.as_ref().and_then(partitions_gone);
+    });
     is_newest &= expired.is_ok();
     note(PARTITIONS, expired);
     note(CONSUMERS, consumers(ctx, now));
     note(SNAPSHOTS, snapshots(ctx, now, is_newest.then_some(newest)));
+    notes.extend(gone);
     notes
 }
 
@@ -176,12 +185,12 @@ fn snapshots(ctx: &TableContext, now: i64, newest: Option<i64>) -> Result<()> {
 /// Looks at partitions when the check interval has passed since this process last did, and with
 /// `end-input.check-partition-expire` after every batch commit.
 ///
-/// Whether partitions were dropped, by a snapshot of its own.
-fn partitions(ctx: &TableContext, committed: Committed) -> Result<bool> {
+/// What was dropped, by snapshots of its own; `None`: it did not look.
+fn partitions(ctx: &TableContext, committed: Committed) -> Result<Option<Report>> {
     let now = committed.now;
     let at_once = committed.batch && ctx.options.end_input_check_partition_expire;
     let Some(expiry) = PartitionExpiry::of_options(ctx)? else {
-        return Ok(false);
+        return Ok(None);
     };
     let key = format!("{}#{}", ctx.location, ctx.branch);
     let due = before(now, ctx.options.partition_expiration_check_interval);
@@ -189,13 +198,14 @@ fn partitions(ctx: &TableContext, committed: Committed) -> Result<bool> {
         let mut checked = PARTITIONS_CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checked.get_or_insert_default();
         if !at_once && known.get(&key).is_some_and(|last| *last > due) {
-            return Ok(false);
+            return Ok(None);
         }
         known.insert(key, now);
     }
     // whether it has found any does not matter: the newest snapshot is asked for then
-    tell(ctx, PARTITIONS, &expire_partitions(ctx, &expiry, now, false)?);
-    Ok(true)
+    let report = expire_partitions(ctx, &expiry, now, false)?;
+    tell(ctx, PARTITIONS, &report);
+    Ok(Some(report))
 }
 
 fn consumers(ctx: &TableContext, now: i64) -> Result<()> {

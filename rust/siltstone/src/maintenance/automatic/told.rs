@@ -14,6 +14,23 @@ pub(super) fn tell(ctx: &TableContext, what: &str, report: &Report) {
     }
 }
 
+/// The partitions that a report has dropped, in words: their rows are gone for readers, so it is a note, too.
+pub(super) fn partitions_gone(report: &Report) -> Option<String> {
+    let topic = |name: &str| report.details.get(name).and_then(Value::as_array).filter(|values| !values.is_empty());
+    let gone = topic("partitions")?;
+    let named: Vec<&str> = gone.iter().take(NAMED).filter_map(Value::as_str).collect();
+    let more = match gone.len().saturating_sub(named.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let made: Vec<String> = topic("snapshots").into_iter().flatten().map(Value::to_string).collect();
+    Some(format!(
+        "partitions were older than partition.expiration-time and were dropped after the commit, with their rows, by snapshot {}: {}{more}",
+        made.join(", "),
+        named.join(", ")
+    ))
+}
+
 /// What a report has done, in words.
 fn words(report: &Report) -> Option<String> {
     let mut parts: Vec<String> = report.details.iter().filter_map(|(topic, value)| listed(topic, value)).collect();
@@ -47,6 +64,17 @@ mod tests {
         assert_eq!(words(&report).as_deref(), Some("created 2024-05-01, snapshots 1, 2"));
         let many = Report::default().with("snapshots", json!([1, 2, 3, 4, 5, 6]));
         assert_eq!(words(&many).as_deref(), Some("snapshots: 6"));
+    }
+
+    /// A load of 30 days left the 7 that were young enough, and its report said nothing.
+    #[test]
+    fn partitions_that_were_dropped_are_named_and_counted() {
+        let of = |days: &[&str]| Report::default().with("partitions", json!(days)).with("snapshots", json!([2]));
+        assert_eq!(partitions_gone(&of(&[])), None);
+        let two = partitions_gone(&of(&["d=1", "d=2"])).unwrap();
+        assert!(two.ends_with("with their rows, by snapshot 2: d=1, d=2"), "{two}");
+        let many = partitions_gone(&of(&["d=1", "d=2", "d=3", "d=4", "d=5", "d=6", "d=7"])).unwrap();
+        assert!(many.ends_with("d=1, d=2, d=3, d=4, d=5 and 2 more"), "{many}");
     }
 
     #[test]

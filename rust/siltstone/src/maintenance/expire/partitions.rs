@@ -88,22 +88,23 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
         }
     }
     let mut plan = CleanupPlan::default();
-    let mut old = Vec::new();
+    let (mut old, mut unknown) = (Vec::new(), Vec::new());
     for (key, partition) in partitions {
         match ages.is_old(&partition.values, writes.of_partition(&key)) {
             Some(true) => old.push((key, partition)),
             Some(false) => {}
-            None => {
-                let pattern = expiry.pattern.as_deref();
-                let note = format!(
-                    "partition {} never expires: {}",
-                    ctx.paths.partition_shown(&key)?,
-                    ages.unknown(ctx, pattern)
-                );
-                tracing::warn!(table = ctx.name, "{note}");
-                plan.notes.push(note);
-            }
+            None => unknown.push(key),
         }
+    }
+    if let Some(first) = unknown.first() {
+        let first = ctx.paths.partition_shown(first)?;
+        let never = match unknown.len() {
+            1 => format!("partition {first} never expires"),
+            many => format!("{many} partitions never expire, such as {first}"),
+        };
+        let note = format!("{never}: {}", ages.unknown(ctx, expiry.pattern.as_deref()));
+        tracing::warn!(table = ctx.name, "{note}");
+        plan.notes.push(note);
     }
     let joined = |p: &Partition| {
         let texts = p.values.iter().map(|(_, v)| v.as_deref().unwrap_or(&ctx.options.partition_default_name));

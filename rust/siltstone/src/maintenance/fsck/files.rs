@@ -106,7 +106,8 @@ impl Check<'_> {
             }
             Err(e) => {
                 self.hints_ahead(&[]);
-                self.verdict.warning("unknown-references", &self.ctx.location.clone(), e.to_string(), RESTORE);
+                let repair = e.hint_text().unwrap_or(RESTORE);
+                self.verdict.warning("unknown-references", &self.ctx.location.clone(), e.to_string(), repair);
             }
         }
     }

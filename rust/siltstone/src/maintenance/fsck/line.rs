@@ -12,7 +12,7 @@ use crate::{
     io::TableContext,
     maintenance::branch::half_forwarded_to,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
-    snapshot::{Removals, Snapshot, SnapshotManager, is_main},
+    snapshot::{Removals, Snapshot, SnapshotManager, is_main, missing_ids},
 };
 
 const WRONG_HINT: &str =
@@ -173,11 +173,7 @@ impl Check<'_> {
         if moved || removals.may_have_taken(hint, &standing) {
             return Ok(moved);
         }
-        let lost = if hint == newest.saturating_add(1) {
-            format!("snapshot {hint} is missing")
-        } else {
-            format!("snapshots {} to {hint} are missing", newest.saturating_add(1))
-        };
+        let lost = missing_ids(newest.saturating_add(1), hint);
         let message = format!(
             "{lost}: the hint names {hint}, and the newest that is there is {newest}; rows of later commits are gone for \
              readers, and Java's follow the hint and fail"

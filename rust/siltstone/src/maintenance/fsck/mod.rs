@@ -110,11 +110,14 @@ impl Verdict {
     /// Of a table that cannot be opened at all.
     pub fn of_unopened(location: &str, e: &Error) -> Self {
         let mut verdict = Self::default();
-        verdict.problem("bad-schema", location, e.to_string(), RESTORE);
+        let repair = if e.kind() == ErrorKind::TableNotFound { RESTORE_SCHEMAS } else { RESTORE };
+        verdict.problem("bad-schema", location, e.to_string(), repair);
         verdict
     }
 }
 
+const RESTORE_SCHEMAS: &str = "restore the files of the directory schema (schema-0, and those that altered the table): without them nobody \
+     knows the columns";
 const RESTORE: &str = "restore the file from a backup, or roll back to a version that is whole";
 
 /// What is shared by the checks of one run.

@@ -8,7 +8,7 @@ use crate::{
     limits::sum,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta, each_once, merge_entries},
     options::ChangelogProducer,
-    snapshot::{Removals, Snapshot, TagManager},
+    snapshot::{DAMAGED_SNAPSHOT, DAMAGED_TAG, Removals, Snapshot, TagManager, missing_ids},
     types::DataType,
 };
 
@@ -42,10 +42,17 @@ impl Check<'_> {
         for id in &ids {
             let place = format!("{}/snapshot-{id}", ctx.branch);
             if let Some(before) = previous.take_if(|before| before.id + 1 != *id) {
-                let message = format!("snapshots {} to {} are missing", before.id + 1, id - 1);
-                self.verdict.problem("missing-snapshot", &place, message, RESTORE);
+                let message = format!(
+                    "{}: no rows of later versions are lost, but streams that read on from before end there",
+                    missing_ids(before.id.saturating_add(1), id.saturating_sub(1))
+                );
+                let repair = format!(
+                    "restore the files in the directory snapshot; without copies expire the snapshots before {id} \
+                     (t.expire_snapshots), or leave them to expire"
+                );
+                self.verdict.problem("missing-snapshot", &place, message, &repair);
             }
-            let Some(snapshot) = self.told("bad-snapshot", &place, snapshots.get(*id), RESTORE)? else {
+            let Some(snapshot) = self.told("bad-snapshot", &place, snapshots.get(*id), DAMAGED_SNAPSHOT)? else {
                 previous = None;
                 continue;
             };
@@ -80,7 +87,7 @@ impl Check<'_> {
         let tags = TagManager::new(ctx.fs.clone(), root);
         for name in tags.names()? {
             let place = format!("{}/tag-{name}", ctx.branch);
-            let tagged = self.told("bad-tag", &place, tags.get(&name), "delete the tag's file")?;
+            let tagged = self.told("bad-tag", &place, tags.get(&name), DAMAGED_TAG)?;
             let Some(tagged) = tagged.filter(|tagged| !versions.contains(tagged)) else { continue };
             self.same_id(&place, &tagged, versions, removals);
             let seen = self.version(ctx, &place, VersionKind::Tag, &tagged, None, &mut LiveFiles::default());

@@ -13,15 +13,14 @@ impl Catalog {
         let error = error.with("database", name);
         let names = match self.databases() {
             Err(missing) if missing.kind() == ErrorKind::FileNotFound => {
-                let hint = format!("the warehouse directory '{}' does not exist: look at its spelling", self.warehouse);
-                return error.hint(hint).caused_by(missing);
+                return error.hint(NO_WAREHOUSE).caused_by(missing);
             }
             found => found.unwrap_or_default(),
         };
         let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
         error.hint(hint.unwrap_or_else(|| {
             if names.is_empty() {
-                format!("there is no database in '{}' yet", self.warehouse)
+                format!("there is no database in '{}' yet: create_database(name) makes one", self.warehouse)
             } else {
                 format!("databases: {}", first_few(&names))
             }
@@ -53,10 +52,13 @@ pub(super) fn no_branch(name: &TableName, names: &[String]) -> Error {
     }
 }
 
+const NO_WAREHOUSE: &str =
+    "look at the spelling of the warehouse; a new one is made with its first database: create_database(name)";
+
 pub(super) fn no_warehouse(warehouse: &str) -> Error {
     Error::new(ErrorKind::FileNotFound, format!("the warehouse directory '{warehouse}' does not exist"))
         .with("file", warehouse)
-        .hint("look at its spelling; a new warehouse is made with its first database: create_database(name)")
+        .hint(NO_WAREHOUSE)
 }
 
 pub(super) fn database_exists(name: &str) -> Error {

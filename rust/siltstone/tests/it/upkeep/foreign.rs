@@ -332,7 +332,7 @@ fn a_commit_is_not_acknowledged_that_a_snapshot_of_others_behind_it_hides() {
     let hidden = Committer::with_new_user(&ctx).with_clock(Arc::new(ManualClock::at(0)));
     let error = hidden.commit(Committable { messages, ..Committable::default() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
-    assert!(error.to_string().contains("are missing, and snapshot"), "{error}");
+    assert!(error.to_string().contains("is missing, and snapshot"), "{error}");
     assert_eq!(files(&fs), before);
     assert_eq!(snapshots(&fs).latest_id().unwrap(), Some(newest.id - 1));
     rollback(&ctx, &VersionSelector::Snapshot(newest.id - 1), false).unwrap();

@@ -60,7 +60,7 @@ fn a_commit_that_meets_a_gap_names_it_and_a_rollback_to_the_newest_version_lets_
     let commit = Committable { messages, ..Committable::default() };
     let error = Committer::new(&ctx, "job").with_clock(clock).commit(commit).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
-    assert!(error.message().starts_with("snapshots 6 to 6 are missing, and snapshot 7 lies behind"), "{error}");
+    assert!(error.message().starts_with("snapshot 6 is missing, and snapshot 7 lies behind"), "{error}");
     let verdict = fsck(&ctx, false, 0).unwrap();
     let repair = &verdict.findings.iter().find(|found| found.code == "latest-went-back").unwrap().repair;
     assert!(repair.contains("roll back to snapshot 5"), "{repair}");
