@@ -60,8 +60,15 @@ class Offsets:
         found = None if self._consumer is None else self._table.consumer_place(self._consumer)
         if found is None:
             return None
-        next_snapshot, reads_state = found
-        return {"snapshot": 0, "full": 1} if reads_state else self.behind(next_snapshot - 1)
+        next_snapshot, reads_state, read = found
+        if reads_state:
+            return {"snapshot": 0, "full": 1}
+        if read is not None:
+            self._told = {"snapshot": next_snapshot - 1, "full": 0, "checkpoint": json.loads(read)}
+            return self._told
+        offset = self.behind(next_snapshot - 1)
+        self._table.consumer_place(str(self._consumer))  # what is behind may have changed since it was looked at
+        return offset
 
     def begun(self, offset: Offset, latest: int) -> Offset:
         """Register the consumer of a stream that begins: what it has not read does not expire.

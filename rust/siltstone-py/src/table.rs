@@ -200,8 +200,9 @@ impl PyTable {
         Ok(all.into_iter().map(|p| (p.values, p.files, p.rows, p.bytes, p.last_write)).collect())
     }
 
-    /// `(next snapshot, whether its whole state)`.
-    fn consumer_place(&self, py: Python<'_>, id: &str) -> Result<Option<(i64, bool)>> {
+    /// `(next snapshot, whether its whole state, what was read as a checkpoint)`.
+    #[allow(clippy::type_complexity, reason = "a Python tuple")]
+    fn consumer_place(&self, py: Python<'_>, id: &str) -> Result<Option<(i64, bool, Option<String>)>> {
         let table = self.table()?;
         interruptible(py, || Ok(table.consumer_place(id)?))
     }

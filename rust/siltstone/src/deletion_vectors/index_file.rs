@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{BitmapKind, DELETION_VECTORS, DeletedRows, DeletionVector, VERSION};
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, METADATA_BYTES},
     manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry},
     options::CoreOptions,
     path::{MetaNames, PathFactory},
@@ -62,7 +62,7 @@ impl DeletionVectorsIndexFile {
     /// All vectors of an index file, by data file.
     pub fn read_all(&self, entry: &IndexManifestEntry) -> Result<BTreeMap<String, DeletedRows>> {
         let path = self.path(entry)?;
-        let bytes = self.fs.read(&path).map_err(without_it)?;
+        let bytes = self.fs.read_at_most(&path, METADATA_BYTES).map_err(without_it)?;
         check_version(&path, bytes.first().copied())?;
         let mut vectors = BTreeMap::new();
         for range in entry.deletion_vectors.iter().flatten() {

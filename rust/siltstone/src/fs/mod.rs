@@ -227,6 +227,8 @@ fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
 
 /// Bytes of a file that holds one number at most: larger ones hold something else.
 pub(crate) const NUMBER_BYTES: u64 = 64 * 1024;
+/// Bytes of a file of metadata whose size nobody tells at most: a list of millions of manifests fits.
+pub(crate) const METADATA_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of a JSON document at most: what 100 000 columns or snapshots take fits many times.
 const JSON_BYTES: u64 = 256 * 1024 * 1024;
 /// Bytes that a byte of JSON becomes at most when it is parsed (`[0,0,…`), with what is made of it.

@@ -14,7 +14,7 @@ use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
     format::avro::ContainerWriter,
-    fs::FileIoRef,
+    fs::{FileIoRef, METADATA_BYTES},
     limits,
     options::CoreOptions,
     path::{MetaNames, PathFactory},
@@ -141,7 +141,7 @@ impl ManifestStore {
         let path = self.paths.manifest(list.name)?;
         let bytes = match list.size {
             Some(size) => self.read_told(&path, size)?,
-            None => self.fs.read(&path)?,
+            None => self.fs.read_at_most(&path, METADATA_BYTES)?,
         };
         decode_manifest_list(&path, &bytes)
     }
@@ -165,7 +165,7 @@ impl ManifestStore {
     /// Entries of an index manifest.
     pub fn read_index(&self, name: &str) -> Result<Vec<IndexManifestEntry>> {
         let path = self.paths.manifest(name)?;
-        let entries = decode_index_manifest(&path, &self.fs.read(&path)?)?;
+        let entries = decode_index_manifest(&path, &self.fs.read_at_most(&path, METADATA_BYTES)?)?;
         entries.iter().try_for_each(|entry| self.check_partition(&path, &entry.partition))?;
         Ok(entries)
     }

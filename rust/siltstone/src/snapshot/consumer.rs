@@ -321,7 +321,7 @@ impl ConsumerManager {
 
     /// Puts the content of a file back, unless its reader has gone on once more.
     fn publish(&self, path: &str, aside: &str) -> Result<()> {
-        match self.fs.publish(path, &self.fs.read(aside)?, false) {
+        match self.fs.publish(path, &self.fs.read_at_most(aside, NUMBER_BYTES)?, false) {
             Err(e) if e.kind() == ErrorKind::FileExists => Ok(()),
             published => published,
         }

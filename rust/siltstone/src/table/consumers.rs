@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Result,
     cleanup::with_effect,
     commit::replaced,
-    scan::{behind, check_checkpoint, check_progress, checkpoint, first_readable, rolled_back_to},
+    scan::{behind, check_checkpoint, check_progress, checkpoint, checkpoint_before, first_readable, rolled_back_to},
     snapshot::{Consumer, ConsumerManager, ConsumerProgress},
 };
 
@@ -122,17 +122,19 @@ impl Table {
         }
     }
 
-    /// Where a consumer goes on: the next snapshot, and whether with its whole state, which nobody has read to its end; `None`: there
-    /// is no such consumer.
+    /// Where a consumer goes on: the next snapshot, whether with its whole state, which nobody has read to its end, and what it has
+    /// read as a checkpoint, where its file says that. `None`: there is no such consumer.
     ///
     /// # Errors
     /// `SnapshotExpired`; `SnapshotNotFound`: what it has read was taken back by a rollback.
-    pub fn consumer_place(&self, id: &str) -> Result<Option<(i64, bool)>> {
+    pub fn consumer_place(&self, id: &str) -> Result<Option<(i64, bool, Option<String>)>> {
         let Some(known) = self.found(self.consumers().get(id), Option::is_none)? else { return Ok(None) };
         if !known.progress.reads_state {
             check_progress(self.context(), &known)?;
         }
-        Ok(Some((known.progress.next_snapshot, known.progress.reads_state)))
+        let ConsumerProgress { next_snapshot, reads_state, behind } = known.progress;
+        let read = behind.map(|behind| checkpoint_before(self.context(), next_snapshot, behind)).transpose()?;
+        Ok(Some((next_snapshot, reads_state, read)))
     }
 
     /// Registers a reader that keeps its place itself: it begins with the whole state of a snapshot, or goes on after a checkpoint.

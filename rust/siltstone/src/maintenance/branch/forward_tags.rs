@@ -2,7 +2,7 @@
 
 use crate::{
     error::{ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, read_json},
     snapshot::{Snapshot, Tag, TagManager},
 };
 
@@ -46,7 +46,7 @@ pub(super) fn publish_tags(fs: &FileIoRef, tags: Vec<(String, String)>) -> Resul
         }
         match fs.publish(&path, content.as_bytes(), true) {
             Err(e) if e.kind() == ErrorKind::FileExists => {
-                if fs.read(&path)? != content.as_bytes() {
+                if read_json(&**fs, &path)? != content.as_bytes() {
                     let name = path.rsplit_once("/tag-").map_or(path.as_str(), |(_, name)| name);
                     notes.push(format!(
                         "tag '{name}', which was made in main meanwhile, stays; the branch's is not in main"

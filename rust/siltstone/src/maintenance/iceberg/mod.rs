@@ -27,7 +27,7 @@ use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     format::avro::Compression,
-    fs::NUMBER_BYTES,
+    fs::{METADATA_BYTES, NUMBER_BYTES},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry},
     scan::{EntryFilter, listed_entries, live_entries},
@@ -260,7 +260,7 @@ impl<'a> Publication<'a> {
         if !self.is_list(path) {
             return Ok(None);
         }
-        let read = self.ctx.fs.read(path).and_then(|bytes| list::decode(path, &bytes));
+        let read = self.ctx.fs.read_at_most(path, METADATA_BYTES).and_then(|bytes| list::decode(path, &bytes));
         match read {
             Ok(manifests) => Ok(Some(manifests)),
             Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => Ok(None),

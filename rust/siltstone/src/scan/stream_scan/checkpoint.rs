@@ -30,11 +30,16 @@ struct Checkpoint {
 pub fn checkpoint(ctx: &TableContext, snapshot: i64) -> Result<String> {
     let versions = Versions::new(ctx);
     let removals = versions.snapshots.removals().read()?.count;
-    let passed = Passed::before(&versions, snapshot.saturating_add(1), removals)?;
+    let next = snapshot.saturating_add(1);
+    checkpoint_before(ctx, next, Passed::before(&versions, next, removals)?.behind())
+}
+
+/// The place of a reader that goes on with a snapshot, and had this behind it.
+pub fn checkpoint_before(ctx: &TableContext, next: i64, behind: Behind) -> Result<String> {
     let place = Checkpoint {
-        snapshot,
-        delta_manifest_list: passed.snapshot.map(|found| found.delta_manifest_list),
-        removals,
+        snapshot: next.saturating_sub(1),
+        delta_manifest_list: behind.delta_manifest_list,
+        removals: behind.removals,
         schema_id: ctx.schema.id,
         schema_time: ctx.schema.time_millis,
     };

@@ -13,7 +13,7 @@ mod start;
 
 use self::line::Passed;
 pub use self::{
-    checkpoint::{behind, check_checkpoint, check_progress, checkpoint, rolled_back_to},
+    checkpoint::{behind, check_checkpoint, check_progress, checkpoint, checkpoint_before, rolled_back_to},
     start::{Start, end_of},
 };
 use super::{
