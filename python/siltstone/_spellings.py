@@ -39,7 +39,7 @@ def _wrong_call(method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
         said = str(e)
     else:
         return None
-    name, (_, *takes) = method.__name__, signature.parameters.values()
+    name, takes = method.__name__, [p for p in signature.parameters.values() if p.name != "self"]
     known = {parameter.name: parameter for parameter in takes}
     unknown = next((given for given in kwargs if given not in known), None)
     if unknown is not None:
@@ -56,8 +56,8 @@ def _wrong_call(method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     return TypeError(f"{name}() {said}{': ' if hint else ''}{hint}")
 
 
-def _with_hints(method: Callable[P, R]) -> Callable[P, R]:
-    """The method; a call with arguments that it does not have says what they are called here."""
+def hinted(method: Callable[P, R]) -> Callable[P, R]:
+    """The function or method; a call with arguments that it does not have says what they are called here."""
 
     @functools.wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -85,7 +85,7 @@ class Hinted:
                 continue
             for name, method in vars(family).items():
                 if inspect.isfunction(method) and not name.startswith("_") and getattr(cls, name) is method:
-                    setattr(cls, name, _with_hints(method))
+                    setattr(cls, name, hinted(method))
 
     if not TYPE_CHECKING:
 
@@ -116,7 +116,7 @@ def unknown_name(name: str, public: Sequence[str]) -> AttributeError:
 
 
 def known_as(**elsewhere: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Say what arguments are called here, to whom calls a method of a :class:`Hinted` class by other libraries' names.
+    """Say what arguments are called here, to whom calls by other libraries' names what is :func:`hinted`.
 
     Args:
         elsewhere: The argument here, by its name elsewhere.

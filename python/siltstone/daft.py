@@ -13,6 +13,7 @@ from typing import Any
 
 from siltstone._bridge import missing, write_job
 from siltstone._operation import operation
+from siltstone._spellings import hinted
 from siltstone.catalog import table_of
 from siltstone.report import CommitReport
 from siltstone.table import Table
@@ -48,6 +49,7 @@ def read(table: Table | str, columns: Sequence[str] | None = None, filter: Any =
     return ScanSource(table_of(table).scan(columns, filter, **scan)).read()
 
 
+@hinted
 def write(df: Any, table: Table | str, mode: str = "append") -> CommitReport:
     """Write a frame of Daft as one commit.
 

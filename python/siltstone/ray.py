@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import Duration
 from siltstone._bridge import WriteJob, Written, missing, write_job
 from siltstone._operation import operation
+from siltstone._spellings import hinted
 from siltstone.catalog import table_of
 from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.errors import CommitConflict
@@ -66,6 +67,7 @@ def read(table: Table | str, columns: Sequence[str] | None = None, filter: Any =
     return ray.data.read_datasource(SplitSource(table_of(table).scan(columns, filter, **scan)))
 
 
+@hinted
 def write(ds: Any, table: Table | str, mode: str = "append") -> CommitReport:
     """Write a dataset of Ray as one commit.
 
@@ -113,6 +115,7 @@ def _written_by_bucket(ds: Any, job: WriteJob) -> list[Written]:
     return [pickle.loads(end["written"]) for end in ends]  # noqa: S301  # what our own tasks made
 
 
+@hinted
 def compact(
     table: Table | str,
     *,

@@ -118,7 +118,7 @@ def test_a_delete_that_removes_nothing_is_refused(make):
     )
     t.upsert([{"id": 1, "h": 1, "b": 5}, {"id": 2, "g": 1, "a": 1, "h": 1, "b": 5}])
     for call in ({"where": "id = 1"}, {"keys": [{"id": 1}]}):
-        with pytest.raises(e.DeleteNotAllowed, match="would remove nothing"):
+        with pytest.raises(e.DeleteNotAllowed, match=r"would remove nothing(?s:.*)upsert the row with a value"):
             t.delete(**call)
     t.delete("id = 2")
     assert rows(t) == [{"id": 1, "g": None, "a": None, "h": 1, "b": 5}]
@@ -285,3 +285,20 @@ def test_a_conflict_of_the_handle_is_told_at_once(make, cat, caplog):
     assert sum("others have changed the same rows" in record.message for record in caplog.records) <= 1
     t = cat.table("db.old")
     assert t.update({"n": "n + 1"}, where="id = 1").affected_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "hint"),
+    [
+        ("partial-update", {}, "a new table with 'partial-update.remove-record-on-delete' = 'true'"),
+        ("partial-update", {"fields.b.sequence-group": "a"}, "whose 'partial-update.remove-record-on-sequence-group'"),
+        ("aggregation", {}, "a new table with 'aggregation.remove-record-on-delete' = 'true'"),
+    ],
+)
+def test_a_refused_delete_says_which_option_is_for_new_tables(make, engine, options, hint):
+    """The hint said to set it, and setting it was refused: the table has snapshots. With sequence groups no table can have it."""
+    t = make({"id": "INT", "a": "INT", "b": "INT"}, ["id"], bucket=1, merge_engine=engine, **options)
+    t.upsert([{"id": 1, "a": 1, "b": 1}])
+    with pytest.raises(e.DeleteNotAllowed) as raised:
+        t.delete("id = 1")
+    assert hint in raised.value.hint and "cannot change once there are snapshots" in raised.value.hint

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import directory, option_texts, optional_text, shown, text
+from siltstone._spellings import hinted, known_as
 from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.config_files import whole_path
 from siltstone.catalog.metastores import has_directories
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+@hinted
+@known_as(path="warehouse=...", location="warehouse=...", catalog="name=...")
 def connect(
     warehouse: str | os.PathLike[str] | Mapping[str, str] | None = None,
     *,
@@ -107,6 +110,7 @@ def warehouse_root(warehouse: str | os.PathLike[str]) -> str:
     return root if ":" in root else str(whole_path(root))
 
 
+@hinted
 def open_table(
     path: str | os.PathLike[str],
     *,

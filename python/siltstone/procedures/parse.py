@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"""\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\[01][0-7]{2}|\\.|''|[\"]{2}""", re.DOTALL)
 _CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 Token = tuple[str, Any]
+_LITERALS = "arguments are literals, and nothing is computed in a call: write the value itself"
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
@@ -115,7 +116,9 @@ def _value(tokens: list[Token], at: int) -> Any:
         return value
     if kind == "word" and value.lower() in _WORDS:
         return _WORDS[value.lower()]
-    raise InvalidArgument(f"{shown(value)} is not a value: give a text in quotes, a number, true, false or null")
+    raise InvalidArgument(
+        f"{shown(value)} is not a value: give a text in quotes, a number, true, false or null", hint=_LITERALS
+    )
 
 
 def _tokens(sql: str) -> list[Token]:
@@ -125,7 +128,7 @@ def _tokens(sql: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if not match:
-            raise InvalidArgument(f"the call cannot be read at '{text[at : at + 20].strip()}'")
+            raise InvalidArgument(f"the call cannot be read at '{text[at : at + 20].strip()}'", hint=_LITERALS)
         kind = match.lastgroup or ""
         kind = "number" if kind == "long" else kind
         raw = match[kind]

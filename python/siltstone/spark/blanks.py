@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 _QUOTED = re.compile(
     r"""
@@ -27,14 +28,26 @@ def bare(query: str) -> str:
     return _blanked(query, keep_quoted=False)
 
 
+def replaced(query: str, what: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> str:
+    """The statement with other words for those that are neither in comments nor quoted."""
+    return "".join(what.sub(new, words) + other for words, other in _parts(query))
+
+
 def _blanked(query: str, *, keep_quoted: bool) -> str:
-    parts: list[str] = []
+    def kept(other: str) -> str:
+        return other if not other or (keep_quoted and not other.startswith(("--", "/*"))) else " "
+
+    return "".join(words + kept(other) for words, other in _parts(query))
+
+
+def _parts(query: str) -> Iterator[tuple[str, str]]:
+    """What is neither a comment nor quoted, each time with the comment, text or quoted name behind it."""
     at = 0
     while found := _QUOTED.search(query, at):
-        is_comment = found[0].startswith(("--", "/*"))
-        parts += (query[at : found.start()], found[0] if keep_quoted and not is_comment else " ")
-        at = _end_of_comment(query, found.end()) if found[0] == "/*" else found.end()
-    return "".join((*parts, query[at:]))
+        end = _end_of_comment(query, found.end()) if found[0] == "/*" else found.end()
+        yield query[at : found.start()], query[found.start() : end]
+        at = end
+    yield query[at:], ""
 
 
 def _end_of_comment(query: str, at: int) -> int:

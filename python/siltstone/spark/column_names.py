@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from siltstone.errors import SchemaMismatch
+from siltstone.errors import InvalidArgument, SchemaMismatch
+from siltstone.procedures.naming import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,3 +49,12 @@ class ColumnNames:
                 context={"column": given},
             )
         return found[0] if found else None
+
+    def missing(
+        self, given: str, table: str, error: type[InvalidArgument | SchemaMismatch] = SchemaMismatch
+    ) -> InvalidArgument | SchemaMismatch:
+        """The error for a name that no column of a table has, with the one that may be meant, else all of them."""
+        near = difflib.get_close_matches(given if self._exact else folded(given), self._found, n=1)
+        names = [name for found in self._found.values() for name in found]
+        hint = f"did you mean '{self._found[near[0]][0]}'?" if near else f"columns: {', '.join(map(quoted, names))}"
+        return error(f"{table} has no column '{given}'", hint=hint, context={"table": table, "column": given})

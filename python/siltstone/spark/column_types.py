@@ -27,6 +27,8 @@ _SIMPLE = {
     "TIMESTAMPNTZ": "TIMESTAMP(6)",
 }
 _NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
+#: Types of Spark that Paimon does not have, under any name; what sqlglot has as no simple type is an INTERVAL.
+_NOWHERE = ("", "INTERVAL", "NULL", "GEOMETRY", "GEOGRAPHY")
 #: Types in a type of types.
 _PARTS = {"ARRAY": 1, "MAP": 2}
 #: How many numbers may follow a type.
@@ -52,7 +54,11 @@ def column(given: Any) -> dict[str, Any]:
             nullable = False
         else:
             _constraint(made, constraint)
-    made["type"] = json_type(given.kind, nullable=nullable)
+    try:
+        made["type"] = json_type(given.kind, nullable=nullable)
+    except UnsupportedType as e:
+        path = ".".join(filter(None, (given.name, e.context.get("column"))))
+        raise UnsupportedType(e.message, hint=e.hint, context={"column": path}) from None
     return made
 
 
@@ -96,7 +102,9 @@ def json_type(given: Any, *, nullable: bool = True) -> Any:
         return (f"{root}({inside[0].name})" if inside else _SIMPLE[root]) + suffix
     raise UnsupportedType(
         f"the type {given.sql('spark')} is none of a Paimon table's in Spark",
-        hint="siltstone.connect(warehouse).create_table(name, {column: type}) makes columns of types that Spark lacks, "
+        hint="Paimon has no such type: store a number or a text, such as CAST(... AS STRING)"
+        if root in _NOWHERE
+        else "siltstone.connect(warehouse).create_table(name, {column: type}) makes columns of types that Spark lacks, "
         "and of VARIANT, which Spark reads as JSON text",
     )
 

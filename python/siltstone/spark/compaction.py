@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import Duration, count
+from siltstone._spellings import hinted
 from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.errors import CommitConflict
 from siltstone.report import CompactionReport
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from siltstone import Expression, Table
 
 
+@hinted
 def compact(
     spark: SparkSession,
     table: str | Table,
@@ -75,6 +77,7 @@ def compact(
     )
 
 
+@hinted
 def compact_database(
     spark: SparkSession,
     database: str,

@@ -20,11 +20,12 @@ from siltstone.spark.dialect import Statement, hint_options, names_version, stat
 from siltstone.spark.following import following
 from siltstone.spark.max_partition import with_max_partitions
 from siltstone.spark.metadata_columns import named_for
+from siltstone.spark.not_found import add_where_looked
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
-from siltstone.spark.session import connected, current_database, is_of_spark, table_of, warehouse_of
+from siltstone.spark.session import current_database, is_of_spark, table_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
 
@@ -68,25 +69,15 @@ def run(
 
     query = with_max_partitions(query, lambda name: table_of(spark, plain_name(name)))
     known = {} if versions is None else versions
+    missing: dict[str, SiltstoneError] = {}
     try:
-        return _answer(spark, query, prefix, known, follows=follows)
+        return _answer(spark, query, prefix, known, missing, follows=follows)
     except AnalysisException as e:
         if not str(e.getCondition()).startswith(_UNKNOWN_COLUMN):
-            _add_where_looked(spark, e)
+            add_where_looked(spark, e, missing)
             raise
     # again with all columns of the tables, so that Spark names those that may be meant
-    return _answer(spark, query, prefix, known, follows=follows, all_columns=True)
-
-
-def _add_where_looked(spark: SparkSession, error: Exception) -> None:
-    """Say with Spark's error about a table in which warehouse there is none, either."""
-    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":  # type: ignore[attr-defined]
-        try:
-            known = ", ".join(connected(spark).databases()) or "none"
-        except SiltstoneError as problem:
-            error.add_note(problem.message)
-            return
-        error.add_note(f"nor is it in the warehouse {warehouse_of(spark)}, whose databases are: {known}")
+    return _answer(spark, query, prefix, known, missing, follows=follows, all_columns=True)
 
 
 def _answer(
@@ -94,6 +85,7 @@ def _answer(
     query: str,
     prefix: str,
     versions: dict[str, int | None],
+    missing: dict[str, SiltstoneError],
     *,
     follows: bool,
     all_columns: bool = False,
@@ -102,7 +94,8 @@ def _answer(
     tree = parse(words.readable)
     if tree is None:
         return _not_understood(spark, prefix + query)
-    rewritten, frames = _rewrite(spark, tree, words, versions, follows=follows, all_columns=all_columns)
+    found = _paimon_tables(spark, tree, missing)
+    rewritten, frames = _rewrite(spark, tree, found, words, versions, follows=follows, all_columns=all_columns)
     if not frames:
         return spark.sql(prefix + query)
     # Spark forgets the names of the frames once it has understood the statement
@@ -155,6 +148,7 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 def _rewrite(
     spark: SparkSession,
     tree: Any,
+    found: list[tuple[Any, str]],
     given: Statement,
     versions: dict[str, int | None],
     *,
@@ -164,7 +158,6 @@ def _rewrite(
     """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
 
-    found = _paimon_tables(spark, tree)
     if not found:
         return given.text, {}
     if not isinstance(tree, exp.Query):
@@ -229,13 +222,13 @@ class _Reference:
             raise type(e)(e.message, hint=e.hint, context={"table": self._name, "options": shown} | e.context) from e
 
 
-def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
-    """References to tables of the warehouse, with their names."""
+def _paimon_tables(spark: SparkSession, tree: Any, missing: dict[str, SiltstoneError]) -> list[tuple[Any, str]]:
+    """References to tables of the warehouse, with their names; ``missing`` gets what it says of others, as written."""
     from sqlglot import exp
 
     local = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     nodes = [node for node in tree.find_all(exp.Table) if not node.find_ancestor(exp.Hint)]
-    named = [(node, _paimon_name(spark, node, local)) for node in nodes]
+    named = [(node, _paimon_name(spark, node, local, missing)) for node in nodes]
     return [(node, name) for node, name in named if name is not None]
 
 
@@ -255,7 +248,7 @@ def _query(spark: SparkSession, node: Any, name: str, at: str | None, hint: str 
     return query | {"options": options}
 
 
-def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
+def _paimon_name(spark: SparkSession, node: Any, local: set[str], missing: dict[str, SiltstoneError]) -> str | None:
     """``db.t`` when the reference means a table of the warehouse."""
     parts = [node.catalog, node.db, node.name]
     if node.catalog and node.catalog.lower() not in CATALOGS:
@@ -272,5 +265,6 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     except (DatabaseNotFound, TableNotFound, InvalidArgument) as e:  # the last: not even a name
         if parts[1].lower() == _SYSTEM and isinstance(e, TableNotFound) and not spark.catalog.databaseExists(_SYSTEM):
             raise  # the error has the names of those that there are
+        missing[".".join(part.name for part in node.parts).lower()] = e
         return None
     return name

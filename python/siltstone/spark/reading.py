@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siltstone._args import Time, millis, text
+from siltstone._spellings import hinted, known_as
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression
 from siltstone.procedures.naming import has_database, plain_name
@@ -41,6 +42,16 @@ class ScanRequest(NamedTuple):
     """The version, as :func:`siltstone.spark.source_reader.scan_of` takes it."""
 
 
+@hinted
+@known_as(
+    **dict.fromkeys(("snapshot_id", "snapshot", "version_as_of", "versionAsOf"), "version=..."),
+    **dict.fromkeys(("timestamp", "timestamp_as_of", "timestampAsOf", "timestamp_millis"), "as_of=..."),
+    **dict.fromkeys(("tag_name", "tagName"), "tag=..."),
+    **dict.fromkeys(("where", "predicate", "condition"), "filter=..."),
+    **dict.fromkeys(("select", "projection"), "columns=..."),
+    limit=".limit(n) of the frame",
+    warehouse="siltstone.spark.enable(spark, warehouse=...)",
+)
 def read(
     spark: SparkSession,
     table: str | Table,
@@ -86,6 +97,13 @@ def read(
     return frame(ScanRequest(spark, t, columns, condition, query | {"pinned": latest(t, query)}))
 
 
+@hinted
+@known_as(
+    **{
+        name: f"siltstone.spark.read(spark, name, {name}=...)"
+        for name in ("columns", "filter", "version", "tag", "as_of")
+    }
+)
 def table(spark: SparkSession, name: str) -> DataFrame:
     """All rows and columns of a table, as ``spark.table`` gives them of Spark's own.
 

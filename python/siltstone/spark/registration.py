@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from siltstone import _core
 from siltstone._args import flag, option_texts, text
+from siltstone._spellings import hinted, known_as
 from siltstone.catalog.connecting import warehouse_root
 from siltstone.errors import InvalidArgument
 from siltstone.spark import checks
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@hinted
+@known_as(path="warehouse=...", metastore="catalog=...: a catalog of siltstone.toml")
 def enable(
     spark: SparkSession,
     *,

@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from siltstone._spellings import hinted
 from siltstone.spark.checks import check_version
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ importlib.import_module("siltstone")
 '''
 
 
+@hinted
 def ship(spark: SparkSession) -> None:
     """Send this siltstone to the workers of a session, for a cluster that has none; call it before :func:`enable`.
 

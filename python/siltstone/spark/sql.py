@@ -8,12 +8,15 @@ is refused where Spark would do it to a table of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
+from siltstone._spellings import hinted, known_as
 from siltstone.errors import UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.spark.allowed import changes_rows, check, first_words
+from siltstone.spark.parameters import bound
 from siltstone.spark.queries import run
 from siltstone.spark.session import OWN_CONF, connected, current_database, no_warehouse, table_of, warehouse_of
 from siltstone.spark.settings import looked_up_once
@@ -36,7 +39,9 @@ _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "UNRESOLVABLE_TABLE_V
 _NOT_READ = "PARSE_SYNTAX_ERROR"
 
 
-def sql(spark: SparkSession, query: str) -> DataFrame:
+@hinted
+@known_as(sqlQuery="query=...", parameters="args=...", params="args=...")
+def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | Sequence[Any] | None = None) -> DataFrame:
     """Run a statement that may name Paimon tables, in a session that :func:`enable` has prepared.
 
     ``SELECT`` takes ``db.t``, ``db.t$snapshots`` and the other system tables, ``db.t$branch_b``, ``VERSION AS OF`` (a
@@ -55,6 +60,8 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     Args:
         spark: The session.
         query: One statement.
+        args: Values of its parameters: by name, ``{"day": ...}`` for ``:day``, or a list of those for each ``?``.
+            Statements of all kinds take them: numbers, texts, truth values, dates, times, bytes and None.
 
     Raises:
         InvalidArgument: A procedure, version or hint that cannot be read; a table, and the session has no warehouse.
@@ -63,7 +70,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
             the hint; a hint that has no meaning here.
     """
     with looked_up_once(spark):
-        return _run(spark, substituted(spark, text("query", query)))
+        return _run(spark, bound(spark, substituted(spark, text("query", query)), args))
 
 
 def _run(spark: SparkSession, query: str) -> DataFrame:

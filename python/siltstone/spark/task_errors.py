@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+#: Where a message says which row it is about.
+_ROW = re.compile(r"\brow \d+\b")
 _IN_TEXT = re.compile(r"siltstone\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?(?:\n|\Z)")
 
 
@@ -37,6 +39,8 @@ def as_result(error: SiltstoneError) -> str:
 def from_result(text: str) -> SiltstoneError:
     """The error that a text stands for."""
     name, message, hint, context = json.loads(text)
+    if _ROW.search(message):
+        hint = "; ".join(filter(None, (hint, "rows are counted within the task that met the error")))
     return _class(name)(message, hint=hint, context=context)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, optional_text, shown
 from siltstone._leftovers import delete_leftovers
+from siltstone._spellings import hinted, known_as
 from siltstone.errors import InvalidArgument, TableNotFound
 from siltstone.procedures.naming import quoted
 from siltstone.spark.assigning import messages_of
@@ -30,6 +31,16 @@ _DYNAMIC_CONF = "spark.sql.sources.partitionOverwriteMode"
 _ROUTE = "__siltstone_route"
 
 
+@hinted
+@known_as(
+    format="nothing: the table has its format",
+    partition_by="nothing: the table has its partitions",
+    partitionBy="nothing: the table has its partitions",
+    overwrite="mode='overwrite'",
+    mergeSchema="merge_schema=True",
+    replaceWhere="mode='overwrite', partition=...",
+    partitions="partition=...",
+)
 def write(  # noqa: PLR0913  # one argument for each part of a write
     df: DataFrame,
     table: str | Table,

@@ -9,9 +9,9 @@ from siltstone.errors import InvalidArgument
 from siltstone.procedures.parse import text_of
 from siltstone.spark.column_names import ColumnNames
 from siltstone.spark.column_types import json_type, type_text
-from siltstone.spark.queries import parse
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target, only_plain, refused
+from siltstone.spark.statements.type_names import type_of
 from siltstone.spark.statements.versions import branch_clause, tag_clause
 from siltstone.spark.statements.words import Words, split_names
 
@@ -28,6 +28,7 @@ _FORM = (
     " | SET TBLPROPERTIES (...) | UNSET TBLPROPERTIES (...) | RENAME TO db.u | DROP PARTITION (...)"
     " | {CREATE | REPLACE | DELETE | RENAME} TAG ... | {CREATE | DELETE | RENAME} BRANCH ..."
 )
+_ONE_BY_ONE = "one statement each: ALTER COLUMN c TYPE type, ALTER COLUMN c COMMENT 'text', RENAME COLUMN c TO d"
 
 
 def alter_table(target: Target, text: str) -> DataFrame:
@@ -41,14 +42,14 @@ def alter_table(target: Target, text: str) -> DataFrame:
         (("ADD", "COLUMNS"), lambda: _add(table, words)),
         (("DROP", "COLUMN"), lambda: _drop(table, words)),
         (("DROP", "COLUMNS"), lambda: _drop(table, words)),
-        (("DROP", "PARTITION"), lambda: _drop_partitions(table, words)),
-        (("DROP", "IF", "EXISTS", "PARTITION"), lambda: _drop_partitions(table, words)),
+        (("DROP", "PARTITION"), lambda: _drop_partitions(table, words, missing_is_fine=False)),
+        (("DROP", "IF", "EXISTS", "PARTITION"), lambda: _drop_partitions(table, words, missing_is_fine=True)),
         (("RENAME", "COLUMN"), lambda: _rename_column(table, words)),
         (("RENAME", "TO"), lambda: _rename(target, table, words)),
         (("SET", "TBLPROPERTIES"), lambda: _set(table, words)),
         (("UNSET", "TBLPROPERTIES"), lambda: _unset(table, words)),
-        (("ALTER",), lambda: _change(table, words)),
-        (("CHANGE",), lambda: _change(table, words)),
+        (("ALTER",), lambda: _change(table, words, hive_style=False)),
+        (("CHANGE",), lambda: _change(table, words, hive_style=True)),
     ]
     for first, change in clauses:
         if words.take(*first):
@@ -90,7 +91,8 @@ def _add(table: Table, words: Words) -> None:
 
 
 def _add_one(change: Alter, words: Words) -> None:
-    name, t = split_names(words.name()), _type(words.type())
+    parts = words.name()
+    name, t = split_names(parts), type_of(words.type(), ".".join(parts))
     options: dict[str, Any] = {}
     default: str | None = None
     nullable = True
@@ -107,14 +109,6 @@ def _add_one(change: Alter, words: Words) -> None:
     change.add_column(name, type_text(json_type(t, nullable=nullable)), **options)
     if default is not None:
         change.set_default(name, default)
-
-
-def _type(text: str) -> Any:
-    """A type in the tree."""
-    given = parse(f"SELECT CAST(x AS {text})")  # a type of the user's own statement
-    if given is None:
-        raise InvalidArgument(f"'{text}' is not a type")
-    return given.selects[0].to
 
 
 def _literal(text: str) -> str:
@@ -157,12 +151,13 @@ def _rename(target: Target, table: Table, words: Words) -> None:
     target.catalog.rename_table(table.name, only_plain(name))
 
 
-def _change(table: Table, words: Words) -> None:
+def _change(table: Table, words: Words, *, hive_style: bool) -> None:
     words.take("COLUMN")
-    name = split_names(words.name())
+    parts = words.name()
+    name = split_names(parts)
     change = table.alter()
     clauses: list[tuple[tuple[str, ...], Callable[[], object]]] = [
-        (("TYPE",), lambda: change.set_type(name, type_text(json_type(_type(words.type()))))),
+        (("TYPE",), lambda: change.set_type(name, type_text(json_type(type_of(words.type(), ".".join(parts)))))),
         (("COMMENT",), lambda: change.set_comment(name, words.string())),
         (("FIRST",), lambda: change.move_column(_top(name), first=True)),
         (("AFTER",), lambda: change.move_column(_top(name), after=words.identifier())),
@@ -176,6 +171,8 @@ def _change(table: Table, words: Words) -> None:
             make()
             break
     else:
+        if hive_style and not words.at_end:
+            raise refused("ALTER TABLE ... CHANGE COLUMN with a name and a type", _ONE_BY_ONE)
         raise words.unreadable("TYPE, COMMENT, FIRST, AFTER, SET or DROP is expected")
     words.end()
     change.commit()
@@ -210,11 +207,20 @@ def _unset(table: Table, words: Words) -> None:
     change.commit()
 
 
-def _drop_partitions(table: Table, words: Words) -> None:
+def _drop_partitions(table: Table, words: Words, *, missing_is_fine: bool) -> None:
     specs = [partition_values(table, words)]
     while words.take(","):
         words.expect("PARTITION")
         specs.append(partition_values(table, words))
     words.take("PURGE")
     words.end()
+    whole = [] if missing_is_fine else [spec for spec in specs if len(spec) == len(table.partition_by)]
+    for spec in whole:  # one that names several partitions may find none, as in Java
+        if not table.truncate([spec], dry_run=True).files:
+            shown = ", ".join(f"{name}={value}" for name, value in spec.items())
+            raise InvalidArgument(
+                f"{table.name} has no partition {shown}",
+                hint="SHOW PARTITIONS lists those there are; DROP IF EXISTS PARTITION drops one where it is there",
+                context={"table": table.name},
+            )
     table.truncate(specs)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument, SchemaMismatch
-from siltstone.procedures.naming import quoted
 from siltstone.spark.column_names import ColumnNames, tells_case
-from siltstone.spark.statements.fitting import always_fits
+from siltstone.spark.statements.fitting import always_fits, fitted
 from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.types import spark_schema
 
@@ -60,7 +59,8 @@ def assigned(
     values: dict[str, Any] = {}
     for at, name in enumerate(targets):
         _check(df.schema[at].dataType, wanted[name].dataType, name, table, ansi=ansi)
-        values[name] = numbered[f"c{at}"]
+        place = f"'{name}' of {table.name}"
+        values[name] = F.expr(fitted(f"c{at}", df.schema[at].dataType, wanted[name].dataType, place))
     for name, value in static.items():
         _check_static(df.sparkSession, value, wanted[name].dataType, name, table)
         values[name] = F.lit(value)
@@ -88,9 +88,10 @@ def _targets(
     targets: list[str] = []
     for column in columns:
         name = known.find(column)
-        if name is None or name in targets or name in static:
-            what = "has no column" if name is None else "gets twice the column"
-            raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})
+        if name is None:
+            raise known.missing(column, table.name)
+        if name in targets or name in static:
+            raise SchemaMismatch(f"{table.name} gets twice the column '{column}'", context={"table": table.name})
         targets.append(name)
     return targets
 
@@ -98,10 +99,7 @@ def _targets(
 def _named(given: str, known: ColumnNames, table: Table) -> str:
     name = known.find(given)
     if name is None:
-        raise SchemaMismatch(
-            f"{table.name} has no column '{given}'", hint=f"columns: {', '.join(map(quoted, table.schema.names))}",
-            context={"table": table.name},
-        )  # fmt: skip
+        raise known.missing(given, table.name)
     return name
 
 

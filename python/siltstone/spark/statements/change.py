@@ -96,7 +96,7 @@ def assignments(words: Words, table: Table, columns: ColumnNames, alias: str, st
             parts = parts[1:]
         column = columns.find(parts[0])
         if column is None:
-            raise InvalidArgument(f"{table.name} has no column '{'.'.join(parts)}'", context={"table": table.name})
+            raise columns.missing(".".join(parts), table.name, InvalidArgument)
         if len(parts) > 1:
             raise UnsupportedFeature(
                 f"SET {'.'.join(parts)} is not supported in siltstone.spark.sql: it is a part of a column",

@@ -77,9 +77,10 @@ def _details(table: Table) -> list[tuple[str, str, str | None]]:
 def _column(
     target: Target, table: str, column: str, types: dict[str, str], comments: dict[str, str | None]
 ) -> DataFrame:
-    name = ColumnNames(types, exact=tells_case(target.spark)).find(column)
+    known = ColumnNames(types, exact=tells_case(target.spark))
+    name = known.find(column)
     if name is None:
-        raise InvalidArgument(f"{table} has no column '{column}'", hint=f"columns: {', '.join(types)}")
+        raise known.missing(column, table, InvalidArgument)
     rows = [("col_name", name), ("data_type", types[name]), ("comment", comments.get(name) or "NULL")]
     return target.rows(rows, "info_name STRING, info_value STRING")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 from siltstone.errors import SchemaMismatch
 from siltstone.procedures.naming import quoted, spark_text
 from siltstone.spark.column_names import ColumnNames, tells_case
-from siltstone.spark.statements.fitting import is_a
+from siltstone.spark.conditions import depends_on_more_than_values
+from siltstone.spark.statements.fitting import fitted, is_a
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from siltstone import Table
+
+_SUBQUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 
 
 def matched(given: DataFrame, table: Table, values: Mapping[str, str]) -> dict[str, str]:
@@ -33,7 +37,9 @@ def matched(given: DataFrame, table: Table, values: Mapping[str, str]) -> dict[s
     types = {field.name: field.dataType for field in given.schema}
     exact = tells_case(given.sparkSession)
     return {
-        name: _Value(f"{name} of {table.name}", exact).of(value, types[name], wanted[name]) if name in types else value
+        name: _Value(f"'{name}' of {table.name}", exact, fits=True).of(value, types[name], wanted[name])
+        if name in types
+        else value
         for name, value in values.items()
     }
 
@@ -52,7 +58,7 @@ def by_fields(given: DataFrame, table: Table) -> DataFrame:
     items = []
     for at, name in enumerate(names):
         kind = plain.schema[at].dataType
-        value = _Value(f"{name} of {table.name}", exact).of(f"c{at}", kind, wanted.get(name, kind))
+        value = _Value(f"'{name}' of {table.name}", exact).of(f"c{at}", kind, wanted.get(name, kind))
         items.append(f"{value} AS {quoted(given.columns[at])}")
     return plain.selectExpr(*items)
 
@@ -64,16 +70,20 @@ class _Value:
     Attributes:
         place: The column, for errors.
         exact: Names of fields differ by case.
+        fits: Numbers are stored as they are, or not at all.
     """
 
     place: str
     exact: bool
+    fits: bool = False
 
     def of(self, value: str, given: Any, wanted: Any) -> str:
-        """The value; its expression stands there once."""
-        if not self._differs(given, wanted):
-            return value
-        return f"element_at(transform(array({value}), x0 -> {self._text('x0', given, wanted, 1)}), 1)"
+        """The value; its expression stands there once where fields have to be put in order."""
+        if self._differs(given, wanted):
+            return f"element_at(transform(array({value}), x0 -> {self._text('x0', given, wanted, 1)}), 1)"
+        # Spark takes no subquery into a lambda: values stand there more than once, and subqueries have its own error
+        once = _SUBQUERY.search(value) or depends_on_more_than_values(value)
+        return value if once or not self.fits else fitted(f"({value})", given, wanted, self.place)
 
     def _differs(self, given: Any, wanted: Any) -> bool:
         """Whether fields come in another order, or are not those of the table."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from siltstone.procedures.naming import spark_text
+
 #: Digits that values of an integer type have at most, and that all values of so many digits have room in.
 _DIGITS = {"tinyint": (3, 2), "smallint": (5, 4), "int": (10, 9), "bigint": (19, 18)}
 
@@ -49,3 +51,22 @@ def _whole_digits(kind: Any) -> int | None:
     if isinstance(kind, st.DecimalType):
         return int(kind.precision - kind.scale)
     return _DIGITS[kind.simpleString()][0] if isinstance(kind, st.IntegralType) else None
+
+
+def fitted(value: str, given: Any, wanted: Any, place: str) -> str:
+    """A number as one of a smaller type; the error of a value that does not fit names its column.
+
+    Args:
+        value: An expression, which stands there more than once.
+        given: Its type.
+        wanted: The type that it is stored as.
+        place: The column, for the error.
+    """
+    if not is_a(given, wanted, "NumericType") or always_fits(given, wanted):
+        return value
+    kind = wanted.simpleString()
+    before = spark_text("siltstone.errors.SchemaMismatch: the value ")
+    hint = "leave such rows out, or give the column a wider type: ALTER TABLE t ALTER COLUMN c TYPE ..."
+    behind = spark_text(f" does not fit column {place}, which is {kind}\nhint: {hint}\n")
+    refused = f"raise_error(concat({before}, CAST({value} AS STRING), {behind}))"
+    return f"coalesce(try_cast({value} AS {kind}), if({value} IS NULL, NULL, {refused}))"

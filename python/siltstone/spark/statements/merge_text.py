@@ -139,8 +139,9 @@ def _inserted(table: Table, columns: ColumnNames, names: list[str], values: list
     found: dict[str, str] = {}
     for column, value in zip(names, values, strict=True):
         name = columns.find(column)
-        if name is None or name in found:
-            what = "has no column" if name is None else "gets twice the column"
-            raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})
+        if name is None:
+            raise columns.missing(column, table.name)
+        if name in found:
+            raise SchemaMismatch(f"{table.name} gets twice the column '{column}'", context={"table": table.name})
         found[name] = value
     return found

@@ -13,6 +13,7 @@ from siltstone.spark.queries import parse, run, understood
 from siltstone.spark.statements.assignment import assigned
 from siltstone.spark.statements.partitions import partition_values
 from siltstone.spark.statements.target import Target, only_plain, refused
+from siltstone.spark.statements.type_names import check_types, refuse_nulls
 from siltstone.spark.statements.type_text import type_text
 from siltstone.spark.statements.words import Words
 from siltstone.spark.writing import write
@@ -60,7 +61,7 @@ def analyze_table(target: Target, text: str) -> DataFrame:
             if not words.take(","):
                 break
         else:
-            raise InvalidArgument(f"{table.name} has no column '{column}'", context={"table": table.name})
+            raise known.missing(column, table.name, InvalidArgument)
     else:
         words.take("FOR", "ALL", "COLUMNS")
     words.end()
@@ -93,7 +94,10 @@ def create_table(target: Target, text: str) -> DataFrame:
     has_columns = words.follows("(") and not words.query_in_brackets
     clauses = words.until("AS") if not words.at_end and not words.follows("AS") else ""
     if words.at_end:
-        create(target.spark, parse(understood(target.spark, text).readable))
+        tree = parse(understood(target.spark, text).readable)
+        if tree is None:
+            check_types(text)
+        create(target.spark, tree)
         return target.nothing()
     if has_columns:
         raise refused(
@@ -103,6 +107,7 @@ def create_table(target: Target, text: str) -> DataFrame:
     if exists and target.exists(name):
         return target.nothing()
     rows = run(target.spark, words.rest())
+    refuse_nulls(rows.schema)
     columns = ", ".join(f"{quoted(f.name)} {type_text(f.dataType)}" for f in rows.schema)
     made = f"CREATE TABLE {'.'.join(map(quoted, name.split('.', 1)))} ({columns}) {clauses}"
     create(target.spark, parse(understood(target.spark, made).readable))

@@ -42,13 +42,20 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
             ctx,
             ENGINE,
             "merge engine partial-update takes no deletes",
-            "set 'partial-update.remove-record-on-delete' = 'true'",
+            if sequence_groups(&options.raw).is_empty() {
+                "a new table with 'partial-update.remove-record-on-delete' = 'true' takes them; the option cannot \
+                 change once there are snapshots"
+            } else {
+                "a new table whose 'partial-update.remove-record-on-sequence-group' names a sequence field takes them; \
+                 the option cannot change once there are snapshots"
+            },
         )),
         MergeEngine::Aggregation => Err(refused(
             ctx,
             ENGINE,
             "merge engine aggregation retracts values, it deletes no rows",
-            "set 'aggregation.remove-record-on-delete' = 'true'",
+            "a new table with 'aggregation.remove-record-on-delete' = 'true' takes deletes; the option cannot change \
+             once there are snapshots",
         )),
         MergeEngine::FirstRow => Err(refused(
             ctx,
@@ -143,6 +150,6 @@ impl<'a> Removal<'a> {
         }
         let fields = groups.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ");
         let text = format!("a row has no value in {fields}: its delete would remove nothing");
-        Err(refused(self.ctx, ON_GROUP, &text, "set 'partial-update.remove-record-on-delete' = 'true'"))
+        Err(refused(self.ctx, ON_GROUP, &text, "upsert the row with a value in one of them first"))
     }
 }

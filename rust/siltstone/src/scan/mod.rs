@@ -52,8 +52,8 @@ pub use request::{ScanPlan, ScanRequest};
 pub use resolved::Resolved;
 pub(crate) use since::changes_since;
 pub use stream_scan::{
-    Start, StreamScan, StreamScanOptions, StreamStep, behind, check_checkpoint, check_progress, checkpoint, checkpoint_before, end_of,
-    first_readable, rolled_back_to,
+    Start, StreamScan, StreamScanOptions, StreamStep, behind, check_checkpoint, check_progress, checkpoint,
+    checkpoint_before, end_of, first_readable, rolled_back_to,
 };
 pub use time_travel::{counterpart, time_travel};
 pub use version::VersionSelector;

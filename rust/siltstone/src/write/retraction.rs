@@ -52,8 +52,8 @@ impl Refusal {
                 delete: true,
                 reason: Reason::of_engine(
                     spec,
-                    "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' \
-                     to remove whole rows, or sequence groups to take back the columns of one source",
+                    "set 'ignore-delete' = 'true' to drop deletes, or sequence groups to take back the columns of one \
+                     source; a new table may have 'partial-update.remove-record-on-delete' = 'true' to remove whole rows",
                 ),
             }),
             MergeEngine::FirstRow => Some(Refused::Kinds {
@@ -118,10 +118,7 @@ impl Reason {
             option: "merge-engine".to_owned(),
             column: None,
             message: format!("a delete with null in all sequence fields ({fields}) deletes nothing"),
-            hint: format!(
-                "give values for {fields}, those of the groups to take back, or set \
-                 'partial-update.remove-record-on-delete' = 'true' to remove whole rows"
-            ),
+            hint: format!("give values for {fields}, those of the groups to take back"),
             only_delete: true,
         }
     }
@@ -141,7 +138,8 @@ impl Reason {
             column: Some(rule.name.clone()),
             message: format!("a delete would leave no value in the NOT NULL column '{}'", rule.name),
             hint: format!(
-                "make '{}' nullable, set 'ignore-delete' = 'true' to drop deletes, or {removal} to remove whole rows",
+                "make '{}' nullable, or set 'ignore-delete' = 'true' to drop deletes; a new table may have {removal} to \
+                 remove whole rows",
                 rule.name
             ),
             only_delete: true,
@@ -161,8 +159,8 @@ impl Reason {
             column: Some(name.clone()),
             message: format!("the aggregate function '{function}' of '{name}' cannot take a value back"),
             hint: format!(
-                "set 'fields.{name}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to drop \
-                 deletes, or {removal} to remove whole rows"
+                "set 'fields.{name}.ignore-retract' = 'true' to keep the value, or 'ignore-delete' = 'true' to drop \
+                 deletes; a new table may have {removal} to remove whole rows"
             ),
             only_delete: false,
         }
