@@ -1,8 +1,10 @@
 """Bounded: numbers from files and options are no sizes, signals are answered, nothing stays open or lies around."""
 
 import contextlib
+import json
 import logging
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -355,6 +357,36 @@ except st.errors.FormatError as e:
     print(type(e).__name__, len(str(e)) < 2000)
 """
     assert in_little_memory(code, t.location) == ["CorruptFile", "True"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("kind", ["list without a size", "list in fsck", "index manifest", "deletion vectors"])
+def test_a_metadata_file_whose_size_nobody_tells_is_refused_as_well(make, kind):
+    """They were read as far as there was memory, which is asked for in vain where the system gives more than there is."""
+    t = make({"id": "BIGINT", "v": "BIGINT"}, ["id"], bucket=1, deletion_vectors__enabled="true")
+    for n in range(2):
+        t.upsert([{"id": key, "v": n} for key in range(n, 9)])
+        t.compact()
+    said = t.snapshot().raw
+    name = {"index manifest": "indexManifest"}.get(kind, "baseManifestList")
+    path = pathlib.Path(t.location, "manifest", said[name])
+    if kind == "list without a size":
+        snapshot = pathlib.Path(t.location, "snapshot", f"snapshot-{said['id']}")
+        snapshot.write_text(json.dumps({k: v for k, v in said.items() if k != "baseManifestListSize"}))
+    elif kind == "deletion vectors":
+        path = max(pathlib.Path(t.location, "index").iterdir())
+    os.truncate(path, 20_000_000_000)
+    read = "t.maintenance.fsck()" if kind == "list in fsck" else "t.delete('id = 3')"
+    code = f"""
+import sys, siltstone as st
+t = st.open_table(sys.argv[1])
+try:
+    found = {read}
+    print(*{{f.code for f in found.findings}} & {{"bad-manifest-list"}})
+except st.errors.CorruptFile as e:
+    print("at most" in str(e))
+"""
+    assert in_little_memory(code, t.location) in (["True"], ["bad-manifest-list"])
 
 
 @pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
