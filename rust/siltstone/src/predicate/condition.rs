@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Predicate, parse_predicate};
 use crate::{
     error::{Error, ErrorKind, Result},
+    limits,
     types::DataField,
 };
 
@@ -20,12 +21,20 @@ pub enum Condition {
     Checked(Predicate),
 }
 
+/// Bytes that a byte of a condition takes at most while it is parsed, with what is made of it.
+const PER_JSON_BYTE: usize = 32;
+const PER_SQL_BYTE: usize = 64;
+
 impl Condition {
     /// The condition over these columns, without `Not`.
     pub fn over(&self, fields: &[DataField]) -> Result<Predicate> {
         match self {
-            Self::Sql(text) => parse_predicate(text, fields),
+            Self::Sql(text) => {
+                ask(text, PER_SQL_BYTE)?;
+                parse_predicate(text, fields)
+            }
             Self::Json(text) => {
+                ask(text, PER_JSON_BYTE)?;
                 let invalid = |e| Error::new(ErrorKind::InvalidArgument, "a predicate is not JSON").caused_by(e);
                 Predicate::from_json(&serde_json::from_str(text).map_err(invalid)?, fields)
             }
@@ -37,6 +46,11 @@ impl Condition {
     pub fn of(given: Option<&Self>, fields: &[DataField]) -> Result<Option<Predicate>> {
         given.map(|condition| condition.over(fields)).transpose()
     }
+}
+
+/// Room for what a text becomes when it is parsed: a list may have millions of values.
+fn ask(text: &str, per_byte: usize) -> Result<()> {
+    limits::ask(text.len().saturating_mul(per_byte), "a condition")
 }
 
 impl From<Predicate> for Condition {
