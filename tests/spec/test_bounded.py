@@ -432,17 +432,18 @@ except st.errors.SiltstoneError as e:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("more", [100, 300, 600], ids="{} MB more".format)
 @pytest.mark.parametrize("filters", ["st.col('id').is_in(values)", "'id IN (' + ','.join(map(str, values)) + ')'"])
-def test_a_condition_of_millions_of_values_asks_for_memory(make, filters):
+def test_a_condition_of_millions_of_values_asks_for_memory(make, filters, more):
     """What its text became was put together without asking, and ended the process."""
     t = make({"id": "BIGINT"}, ["id"], bucket=1)
     t.upsert([{"id": 1}])
     code = f"""
-import resource, sys, siltstone as st
+import resource, sys, numpy, pyarrow, siltstone as st
 t = st.open_table(sys.argv[1])
 values = list(range(3_000_000))
 filters = {filters}
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + 300_000_000
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {more}_000_000
 resource.setrlimit(resource.RLIMIT_AS, (used, resource.RLIM_INFINITY))
 try:
     print(t.scan(filter=filters).to_arrow().num_rows)
@@ -450,4 +451,4 @@ except (st.errors.MemoryLimitExceeded, MemoryError) as e:
     print("refused")
 """
     done = subprocess.run([sys.executable, "-c", code, t.location], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split()) == (0, ["refused"]), done.stderr[-500:]
+    assert (done.returncode, done.stdout.strip() in ("1", "refused")) == (0, True), done.stderr[-500:]
