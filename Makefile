@@ -187,7 +187,7 @@ $(DOCS_VENV)/.tools: pyproject.toml | machine
 
 docs: dev $(DOCS_VENV)/.tools
 	PYTHONPATH=$(CURDIR)/python NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
-	SILTSTONE_BROWSER=$(CURDIR)/$(DOCS_VENV)/bin/python $(BIN)/python -m pytest -q tests/browser
+	SILTSTONE_BROWSER=$(abspath $(DOCS_VENV))/bin/python $(BIN)/python -m pytest -q tests/browser
 	@echo "The site is in target/site: open target/site/index.html"
 
 wheel: $(VENV)/.tools
