@@ -183,6 +183,8 @@ $(DOCS_VENV)/.tools: pyproject.toml | machine
 	$(PYTHON) -m venv $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --upgrade pip
 	$(DOCS_VENV)/bin/python -m pip install --quiet --group docs
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --group browser \
+		|| echo "There is no browser for this machine: nobody looks at the page of a report."
 	@touch $@
 
 docs: dev $(DOCS_VENV)/.tools
