@@ -345,3 +345,10 @@ def test_a_row_that_is_too_wide_for_the_terminal_is_a_record(run, lake, monkeypa
     assert lines.count("") == 1
     monkeypatch.setenv("COLUMNS", "600")
     assert len(run("cat", "shop.orders$file_indexes", output="table")[1].splitlines()) == 3
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "wide"])
+def test_a_width_that_nothing_fits_into_is_none(run, monkeypatch, columns):
+    """Nothing was printed, or empty lines, and the command ended well."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert "id" in run("cat", "shop.orders", output="table")[1]

@@ -90,9 +90,7 @@ def _csv(items: Iterable[Mapping[str, Any]], columns: list[str] | None) -> None:
 def _table(app: App, names: list[str], cells: list[list[str]], *, header: bool = True) -> None:
     from rich.console import Console
 
-    # in a pipe nothing is folded: who reads it has no width
-    folded = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(no_color=not app.color, soft_wrap=False, width=None if folded else _UNFOLDED)
+    console = Console(no_color=not app.color, soft_wrap=False, width=_width())
     names, cells = [_printed(name) for name in names], [[_printed(cell) for cell in line] for line in cells]
     if not header or _fits(names, cells, console.width):
         console.print(_grid(cells, names if header else None, len(names)))
@@ -101,6 +99,15 @@ def _table(app: App, names: list[str], cells: list[list[str]], *, header: bool =
         if at:
             console.print()
         console.print(_grid([list(pair) for pair in zip(names, line, strict=True)], None, 2))
+
+
+def _width() -> int:
+    """The width to fit into: what is asked for, if a column fits into it, or the terminal's."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked) >= _NARROWEST:
+        return int(asked)
+    # in a pipe nothing is folded: who reads it has no width
+    return os.get_terminal_size(sys.stdout.fileno()).columns or 80 if sys.stdout.isatty() else _UNFOLDED
 
 
 def _fits(names: list[str], cells: list[list[str]], width: int) -> bool:
