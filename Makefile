@@ -27,7 +27,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine java setup dev demo quick quick-rust quick-python test test-rust test-python stress servers fuzz check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick quick-rust quick-python test test-rust test-python installed stress servers fuzz check lint types advisories licenses fix \
         bench docs wheel clean
 
 help:
@@ -96,13 +96,25 @@ quick-python: $(VENV)/.tools
 TABLES := $(CURDIR)/target/interleavings
 KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) || exit 1; export SILTSTONE_INTERLEAVING_TABLES=$(TABLES);
 
-test: test-rust test-python
+test: test-rust test-python installed
 
 test-rust:
 	$(KEEPING) $(CARGO_TEST)
 
 test-python: dev
 	test ! -d $(TABLES) || export SILTSTONE_INTERLEAVING_TABLES=$(TABLES); $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+# A wheel of what `dev` has compiled, in an empty environment of each Python that this machine has.
+installed: dev
+	rm -rf target/installed
+	$(LINTED) $(BIN)/maturin build --quiet --locked --profile ci --out target/installed
+	$(BIN)/python scripts/check_wheel.py target/installed/*.whl
+	@for version in 3.11 3.12 3.13 3.14; do \
+		python$$version -c "" 2> /dev/null || continue; \
+		python$$version -m venv target/installed/$$version \
+			&& target/installed/$$version/bin/python -m pip install --quiet target/installed/*.whl \
+			&& target/installed/$$version/bin/python scripts/try_wheel.py || exit 1; \
+	done
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8; what the
 # tests draw: `make stress SEED=8`, otherwise something new each time.
