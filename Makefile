@@ -107,7 +107,7 @@ test-python: dev
 # A wheel of what `dev` has compiled, in an empty environment of each Python that this machine has.
 installed: dev
 	rm -rf target/installed
-	$(LINTED) $(BIN)/maturin build --quiet --locked --profile ci --out target/installed
+	$(LINTED) $(BIN)/maturin build --locked --profile ci --out target/installed
 	$(BIN)/python scripts/check_wheel.py target/installed/*.whl
 	@for version in 3.11 3.12 3.13 3.14; do \
 		python$$version -c "" 2> /dev/null || continue; \
