@@ -110,7 +110,7 @@ installed: dev
 	$(LINTED) $(BIN)/maturin build --locked --profile ci --out target/installed
 	$(BIN)/python scripts/check_wheel.py target/installed/*.whl
 	@for version in 3.11 3.12 3.13 3.14; do \
-		python$$version -c "" 2> /dev/null || continue; \
+		python$$version -c "import ensurepip" 2> /dev/null || continue; \
 		python$$version -m venv target/installed/$$version \
 			&& target/installed/$$version/bin/python -m pip install --quiet target/installed/*.whl \
 			&& target/installed/$$version/bin/python scripts/try_wheel.py || exit 1; \
