@@ -9,7 +9,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 import siltstone as st
-from siltstone.cli.__main__ import main
+from commands import runner
 
 
 @pytest.fixture
@@ -23,20 +23,7 @@ def lake(tmp_path):
 
 @pytest.fixture
 def run(lake, capsys, monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*args, stdin=""):
-        raw = stdin if isinstance(stdin, bytes) else stdin.encode()
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
-        code = 0
-        try:
-            main(["-w", str(lake), *args])
-        except SystemExit as stop:
-            code = stop.code
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return runner(lake, capsys, monkeypatch)
 
 
 def table(lake, name="shop.days"):

@@ -1,11 +1,11 @@
 """What commands say and ask before they do something that nobody can take back, and where there is nothing to do."""
 
 import datetime as dt
-import io
 import os
 
 import pytest
 import siltstone as st
+from commands import runner
 from siltstone.cli.__main__ import main
 
 
@@ -23,17 +23,7 @@ def lake(tmp_path):
 
 @pytest.fixture
 def run(lake, capsys, monkeypatch):
-    def run(*args, stdin=""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
-        code = 0
-        try:
-            main(["-w", str(lake), *args])
-        except SystemExit as stop:
-            code = stop.code
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return runner(lake, capsys, monkeypatch)
 
 
 def table(lake, name="shop.o"):

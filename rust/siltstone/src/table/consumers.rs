@@ -96,8 +96,8 @@ impl Table {
     /// table's still.
     ///
     /// # Errors
-    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there does not see it, and there is nothing to keep; those
-    /// of `check_follows`.
+    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there does not see it, and there is nothing to keep;
+    /// `CommitConflict`: another reader has made it meanwhile; those of `check_follows`.
     pub(super) fn begin_consumer(
         &self,
         id: &str,
@@ -140,7 +140,8 @@ impl Table {
     /// Registers a reader that keeps its place itself: it begins with the whole state of a snapshot, or goes on after a checkpoint.
     ///
     /// # Errors
-    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there; those of [`Table::check_checkpoint`].
+    /// `SnapshotExpired`: an expiry that had chosen before the consumer was there; `CommitConflict`: another reader has made it
+    /// meanwhile; those of [`Table::check_checkpoint`].
     pub fn register_consumer(&self, id: &str, next: i64, checkpoint: Option<&str>) -> Result<()> {
         let Some(text) = checkpoint else {
             let first = ConsumerProgress { next_snapshot: next, reads_state: true, behind: None };
