@@ -16,10 +16,10 @@
 //!
 //! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
 //! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
-//! the version before was made under the writer's schema, they have not. Commits that mark rows as deleted ask whether deletion
+//! the version before was made under the writer's schema, or one that has them so, they have not. Commits that mark rows as deleted ask whether deletion
 //! vectors are still switched on, too: without them the rows would be there again.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{changes::FileChanges, standing::Attempt, taken_back::take_back};
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     io::TableContext,
     manifest::DataFileMeta,
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
-    snapshot::{Snapshot, SnapshotManager, Standing, is_main},
+    snapshot::{Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
 
 /// What is found where a writer was opened.
@@ -97,15 +97,22 @@ impl Fixed {
         if changes.marks_rows() {
             return Self::Vectors;
         }
-        if before.is_some_and(|before| before.schema_id <= ctx.schema.id) { Self::Known } else { Self::Unknown }
+        let is_known = |before: &Snapshot| before.schema_id == ctx.schema.id || !is_redefined_since(ctx, before);
+        if before.is_some_and(is_known) { Self::Known } else { Self::Unknown }
     }
+}
+
+/// Whether the writer's schema is older than that of a version, or has options otherwise that its files were made with.
+fn is_redefined_since(ctx: &TableContext, before: &Snapshot) -> bool {
+    let changed = |written: Arc<TableSchema>| fixed_option_changed(&written, &ctx.schema).is_some();
+    before.schema_id > ctx.schema.id || ctx.schemas.get(before.schema_id).map_or(true, changed)
 }
 
 /// [`check_place`] of a commit.
 pub(super) fn check_place_of(ctx: &TableContext, fixed: Fixed) -> Result<()> {
     match look(ctx)? {
         Found::Ours if fixed == Fixed::Known => Ok(()),
-        Found::Ours => changed_option(ctx, fixed)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
+        Found::Ours => changed_for_good(ctx, fixed)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
         found => Err(displaced(ctx, found)),
     }
 }
@@ -144,7 +151,7 @@ pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
 pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
     match look(ctx) {
         Ok(Found::Ours) => {
-            let option = changed_option(ctx, Fixed::Unknown).ok().flatten()?;
+            let option = changed_option(ctx, Fixed::Unknown, None).ok().flatten()?;
             Some(if in_doubt { redefined_in_doubt(ctx, &option) } else { redefined(ctx, &option) })
         }
         Err(_) => None,
@@ -174,12 +181,12 @@ pub(super) enum Kept {
 /// table or branch with another name.
 pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
     let (own, fixed) = (&attempt.snapshot, attempt.fixed);
-    if is_complete(ctx, own, fixed)? {
+    if is_complete(ctx, own, fixed, None)? {
         return Ok(Kept::Here);
     }
     // whoever renames, drops or goes forward has it
     let lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
-    if is_complete(ctx, own, fixed)? {
+    if is_complete(ctx, own, fixed, Some(&lock))? {
         return Ok(Kept::Here);
     }
     take_back(ctx, snapshots, &lock, attempt)
@@ -191,12 +198,12 @@ pub(super) fn is_lost(error: &Error) -> bool {
 }
 
 /// The place is the writer's, with the options that its files were made with, and has the schema that the snapshot names.
-fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool> {
+fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed, held: Option<&UpkeepLock>) -> Result<bool> {
     if look(ctx)? != Found::Ours {
         return Ok(false);
     }
     if fixed != Fixed::Known {
-        match changed_option(ctx, fixed) {
+        match changed_option(ctx, fixed, held) {
             Ok(None) => {}
             Err(e) if e.kind() != ErrorKind::CommitConflict && !is_lost(&e) => return Err(e),
             _ => return Ok(false),
@@ -228,10 +235,30 @@ fn was_written_then(ctx: &TableContext, path: &str) -> Result<bool> {
     }
 }
 
-/// The fixed option of the newest schema that the writer's own has otherwise.
-fn changed_option(ctx: &TableContext, fixed: Fixed) -> Result<Option<String>> {
+/// [`changed_option`] after a schema that came too late was taken away. While another one has the lock, nobody knows, and it
+/// counts.
+fn changed_for_good(ctx: &TableContext, fixed: Fixed) -> Result<Option<String>> {
+    let changed = changed_option(ctx, fixed, None)?;
+    if changed.is_none() || !schemas(ctx).newest()?.is_some_and(|newest| newest.pending) {
+        return Ok(changed);
+    }
+    match upkeep_lock(ctx) {
+        Ok(lock) => changed_option(ctx, fixed, Some(&lock)),
+        Err(e) if e.kind() == ErrorKind::UpkeepRunning => Ok(changed),
+        Err(e) => Err(e),
+    }
+}
+
+/// The fixed option of the newest schema that the writer's own has otherwise. `held`: the caller has the lock, and one that came
+/// too late is taken away first.
+fn changed_option(ctx: &TableContext, fixed: Fixed, held: Option<&UpkeepLock>) -> Result<Option<String>> {
     let schemas = schemas(ctx);
-    match schemas.latest()? {
+    let newest = match held {
+        Some(lock) => schemas.newest_in_time(lock)?,
+        None => schemas.newest()?,
+    };
+    match newest {
+        Some(newest) if newest.id == ctx.schema.id && newest.pending => schemas.late_option(&newest),
         Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
             Ok(own) if fixed == Fixed::Vectors && switches_vectors_off(&own, &newest)? => {
                 Ok(Some("deletion-vectors.enabled".to_owned()))

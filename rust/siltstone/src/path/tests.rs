@@ -22,6 +22,7 @@ fn paths(keys: &[(&str, TypeKind)], options: &[(&str, &str)]) -> PathFactory {
         options: options.clone(),
         comment: None,
         time_millis: 0,
+        pending: false,
     };
     PathFactory::new("/w/db.db/t/", &schema, &CoreOptions::parse(&options).expect("options"))
 }

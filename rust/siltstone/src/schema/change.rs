@@ -13,13 +13,24 @@ use crate::error::Result;
 use crate::limits::next_id;
 use crate::options::{check_known, effective, spelling};
 
-/// The schema that follows `old`: changed, numbered, validated.
+/// The schema that follows `old`, which a table with or without snapshots has.
+#[cfg(test)]
 pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: bool) -> Result<TableSchema> {
+    apply_to(old, changes, has_snapshots.then_some(old))
+}
+
+/// The schema that follows `old`: changed, numbered, validated. `written`: the schema of the newest version; what is fixed may
+/// become what it is there.
+pub(super) fn apply_to(
+    old: &TableSchema,
+    changes: &[SchemaChange],
+    written: Option<&TableSchema>,
+) -> Result<TableSchema> {
     let mut new = old.clone();
     for change in changes {
         match change {
-            SchemaChange::SetOption { key, value } => set_option(old, &mut new, key, value, has_snapshots)?,
-            SchemaChange::RemoveOption { key } => remove_option(old, &mut new, key, has_snapshots)?,
+            SchemaChange::SetOption { key, value } => set_option(old, &mut new, key, value, written)?,
+            SchemaChange::RemoveOption { key } => remove_option(old, &mut new, key, written)?,
             SchemaChange::SetComment { comment } => new.comment.clone_from(comment),
             _ => change_columns::apply(old, &mut new, change)?,
         }
@@ -32,23 +43,39 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
     Ok(new)
 }
 
-fn set_option(old: &TableSchema, new: &mut TableSchema, key: &str, value: &str, has_snapshots: bool) -> Result<()> {
+fn set_option(
+    old: &TableSchema,
+    new: &mut TableSchema,
+    key: &str,
+    value: &str,
+    written: Option<&TableSchema>,
+) -> Result<()> {
     if effective(&new.options, key).is_some_and(|current| current == value) || says_what_is(new, key, value) {
         return Ok(());
     }
     check_known(&BTreeMap::from([(key.to_owned(), value.to_owned())]))?;
-    check_changeable(old, key, Some(value), has_snapshots)?;
+    check_changeable_to(old, key, Some(value), written)?;
     spelling::remove(&mut new.options, key);
     new.options.insert(key.to_owned(), value.to_owned());
     Ok(())
 }
 
-fn remove_option(old: &TableSchema, new: &mut TableSchema, key: &str, has_snapshots: bool) -> Result<()> {
+fn remove_option(old: &TableSchema, new: &mut TableSchema, key: &str, written: Option<&TableSchema>) -> Result<()> {
     if effective(&new.options, key).is_some() {
-        check_changeable(old, key, None, has_snapshots)?;
+        check_changeable_to(old, key, None, written)?;
         spelling::remove(&mut new.options, key);
     }
     Ok(())
+}
+
+/// What the files of the newest version were made with can be said again, where an alter beside the first commit changed it.
+fn check_changeable_to(old: &TableSchema, key: &str, value: Option<&str>, written: Option<&TableSchema>) -> Result<()> {
+    let is_as_written =
+        |written: &TableSchema| written.id < old.id && effective(&written.options, key).map(String::as_str) == value;
+    match written {
+        Some(written) if is_as_written(written) => Ok(()),
+        _ => check_changeable(old, key, value, written.is_some()),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::TableSchema;
+use super::{TableSchema, pending};
 use crate::codec::to_java_json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::json_value;
@@ -52,6 +52,9 @@ impl TableSchema {
             object.insert("comment".into(), comment.as_str().into());
         }
         object.insert("timeMillis".into(), self.time_millis.into());
+        if self.pending {
+            object.insert(pending::MEMBER.into(), true.into());
+        }
         to_java_json(&object)
     }
 }
@@ -88,6 +91,7 @@ fn from_value(value: &Value) -> Result<TableSchema> {
         options: options(object, version)?,
         comment: object.get("comment").and_then(Value::as_str).map(str::to_owned),
         time_millis: number(object, "timeMillis")?.unwrap_or(0),
+        pending: object.get(pending::MEMBER).and_then(Value::as_bool).unwrap_or(false),
         fields,
     };
     check(&schema)?;

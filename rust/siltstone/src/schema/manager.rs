@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{SchemaChange, TableSchema, change};
+use super::{SchemaChange, TableSchema, change, fixed_option_changed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{FileIoRef, read_json};
 use crate::limits::LAST_ID;
-use crate::snapshot::SnapshotManager;
+use crate::snapshot::{Snapshot, SnapshotManager};
 
 /// Options that name a branch to read from besides the table's own.
 pub const READ_BRANCHES: [&str; 2] = ["scan.fallback-branch", "scan.primary-branch"];
@@ -54,8 +54,14 @@ impl SchemaManager {
         Ok(ids)
     }
 
-    /// The schema with the largest id; `None` when there is no table.
+    /// The schema to go by: the one with the largest id, unless it came too late ([`super::pending`]); `None` when there is no
+    /// table.
     pub fn latest(&self) -> Result<Option<Arc<TableSchema>>> {
+        self.newest()?.map(|newest| self.in_time(newest)).transpose()
+    }
+
+    /// The schema with the largest id.
+    pub fn newest(&self) -> Result<Option<Arc<TableSchema>>> {
         let mut vanished = None;
         for _ in 0..ATTEMPTS {
             let Some(id) = self.ids()?.last().copied() else { return Ok(None) };
@@ -88,7 +94,9 @@ impl SchemaManager {
             return Err(Error::corrupt(&path, 0, format!("the schema with id {id}"), format!("id {}", schema.id)));
         }
         let schema = Arc::new(schema);
-        self.lock().insert(id, schema.clone());
+        if !schema.pending {
+            self.lock().insert(id, schema.clone());
+        }
         Ok(schema)
     }
 
@@ -127,9 +135,10 @@ impl SchemaManager {
     pub fn commit_changes_if(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<Arc<TableSchema>> {
         for _ in 0..RETRIES {
             let (old, new) = self.changed(changes, check)?;
-            if self.publish_if(&new, &|| self.check_stored(&old))? {
+            if !old.pending && self.publish_if(&new, &|| self.check_stored(&old))? {
                 return self.settle(&old, &new, check);
             }
+            self.decide()?;
         }
         let message = "the schema could not be changed: other writers changed it each time";
         Err(Error::new(ErrorKind::CommitRetriesExhausted, message).with("file", self.directory()))
@@ -140,10 +149,24 @@ impl SchemaManager {
         let Some(old) = self.latest()? else {
             return Err(Error::new(ErrorKind::TableNotFound, "there is no schema").with("file", self.directory()));
         };
-        let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
-        let new = change::apply(&old, changes, has_snapshots)?;
+        let newest = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
+        let written = newest.map(|newest| self.written_under(&newest, &old)).transpose()?;
+        let new = change::apply_to(&old, changes, written.as_deref())?;
+        let pending = fixed_option_changed(&old, &new).is_some();
+        let new = TableSchema { pending, ..new };
         check(&old, &new)?;
         Ok((old, new))
+    }
+
+    /// The schema of a version; where its file is missing, the newest one.
+    fn written_under(&self, version: &Snapshot, newest: &Arc<TableSchema>) -> Result<Arc<TableSchema>> {
+        if version.schema_id >= newest.id {
+            return Ok(newest.clone());
+        }
+        match self.get(version.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(newest.clone()),
+            found => found,
+        }
     }
 
     fn publish(&self, schema: &TableSchema) -> Result<bool> {

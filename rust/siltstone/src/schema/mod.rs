@@ -18,6 +18,7 @@ mod merge_spec;
 mod model;
 mod new_table;
 mod notes;
+mod pending;
 mod record_time;
 mod refusal;
 mod schema_change;

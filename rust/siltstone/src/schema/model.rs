@@ -24,6 +24,8 @@ pub struct TableSchema {
     pub comment: Option<String>,
     /// `timeMillis`
     pub time_millis: i64,
+    /// It is not decided yet whether it came before the first snapshot ([`super::pending`]).
+    pub pending: bool,
 }
 
 impl TableSchema {

@@ -1,16 +1,15 @@
 //! What may have happened while a changed schema was published, and how it ends.
 //!
 //! ```text
-//! alter    reads schema 0, finds no snapshot … publishes schema 1 …              … looks again
-//! others              fast-forward; commit the first snapshot under schema 0; make schema 2 of schema 1
+//! alter    reads schema 0, finds no null … publishes schema 1 …              … looks again
+//! others              fast-forward; commit a null under schema 0; make schema 2 of schema 1
 //! ```
 //!
 //! A schema made of one that came too late came too late as well: its own alter finds that out by looking at all changes since the
-//! newest version, and takes it away first.
+//! newest version, and takes it away first. Options that are fixed once there are snapshots are decided about in [`super::pending`].
 
 use std::{sync::Arc, thread, time::Duration};
 
-use super::fixed::fixed_option_changed;
 use super::refusal::forbidden_change;
 use super::{CheckChange, SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
@@ -29,8 +28,8 @@ impl SchemaManager {
     /// Looks again after `new`, made of `old`, was published; where it came too late it is taken back.
     ///
     /// # Errors
-    /// `CommitConflict`: `old` is not there any more; `IllegalSchemaChange`: the first snapshot has come about under the
-    /// options that are fixed from then on, and `new` changes one of them; or `check` refuses what has come about meanwhile.
+    /// `CommitConflict`: `old` is not there any more; `IllegalSchemaChange`: `check` refuses what has come about meanwhile, or
+    /// the first snapshot has come about under the options that are fixed from then on, and `new` changes one of them.
     pub(super) fn settle(
         &self,
         old: &TableSchema,
@@ -46,8 +45,13 @@ impl SchemaManager {
             Err(e) => return Err(self.half_done(new, e)),
         }
         let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
-        self.check_in_time(&changes, new)?;
         self.check_again(&changes, new, check)?;
+        if new.pending {
+            self.confirm(new).map_err(|e| match e.kind() {
+                ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,
+                _ => self.half_done(new, e),
+            })?;
+        }
         self.get(new.id).map_err(|e| match e.kind() {
             ErrorKind::FileNotFound => {
                 Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
@@ -62,7 +66,7 @@ impl SchemaManager {
     pub(super) fn check_stored(&self, known: &TableSchema) -> Result<()> {
         let path = self.path(known.id);
         match read_json(&*self.fs, &path) {
-            Ok(bytes) if TableSchema::from_json(&path, &bytes)? == *known => Ok(()),
+            Ok(bytes) if TableSchema::from_json(&path, &bytes)?.is_same(known) => Ok(()),
             Ok(_) => {
                 Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")
                     .with("file", path)
@@ -87,21 +91,6 @@ impl SchemaManager {
         }
         changes.push((Arc::new(old.clone()), Arc::new(new.clone())));
         Ok(changes)
-    }
-
-    /// Takes `new` back where the first snapshot came about before it. A commit that finds `new` takes its snapshot back under
-    /// the same lock: one of them stays.
-    fn check_in_time(&self, changes: &[Change], new: &TableSchema) -> Result<()> {
-        let Some(option) = changes.iter().find_map(|(old, new)| fixed_option_changed(old, new)) else { return Ok(()) };
-        let came_late = || self.came_late(new).map_err(|e| self.half_done(new, e));
-        if !came_late()? {
-            return Ok(());
-        }
-        self.take_back_if(new, || {
-            let message = format!("'{option}' cannot change any more: meanwhile the table got its first snapshot");
-            let refused = || forbidden_change(message).with("option", &option).hint("create another table");
-            Ok(came_late()?.then(refused))
-        })
     }
 
     /// Takes `new` back where `check` refuses it by now. A commit of what it refuses finds `new` and takes its snapshot back
@@ -160,7 +149,7 @@ impl SchemaManager {
     }
 
     /// With the lock nobody else deletes.
-    fn delete_own(&self, own: &TableSchema) -> Result<()> {
+    pub(super) fn delete_own(&self, own: &TableSchema) -> Result<()> {
         self.lock().remove(&own.id);
         if self.check_stored(own).is_ok() {
             self.fs.delete(&self.path(own.id))?;
@@ -168,7 +157,7 @@ impl SchemaManager {
         Ok(())
     }
 
-    fn upkeep_lock(&self, own: &TableSchema) -> Result<UpkeepLock> {
+    pub(super) fn upkeep_lock(&self, own: &TableSchema) -> Result<UpkeepLock> {
         let location = match self.root.rsplit_once("/branch/branch-") {
             Some((location, branch)) if !branch.contains('/') => location,
             _ => self.root.as_str(),

@@ -79,11 +79,12 @@ fn set(table: &mut Table, key: &str, value: &str) -> Result<()> {
     table.alter(&format!(r#"[{{"kind": "set_option", "key": "{key}", "value": "{value}"}}]"#))
 }
 
-/// The first alter took its schema away, and said so; the other one, which had been made of it, had the option as well.
+/// The first alter took its schema away, and said so; the other one, which had been made of it, had the option as well. An alter
+/// decides about the schema first: none is made of one that comes too late.
 #[test]
-fn what_is_made_of_a_schema_that_comes_too_late_comes_too_late_as_well() {
+fn no_schema_is_made_of_one_that_comes_too_late() {
     const OTHER: &str = "snapshot.num-retained.max";
-    let (mut late, mut in_time, mut calls, mut last) = (0, 0, 0, 0);
+    let (mut others_made, mut calls, mut last) = (0, 0, 0);
     for (first, second) in (1..).flat_map(|second| (0..second).map(move |first| (first, second))) {
         let io = made(APPEND, 0);
         let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
@@ -121,14 +122,141 @@ fn what_is_made_of_a_schema_that_comes_too_late_comes_too_late_as_well() {
         let newest = main_of(&io).context().schema.clone();
         assert_eq!(newest.options.contains_key(OPTION), altered.is_ok(), "{what}");
         if let Some(others) = &others {
-            assert_eq!(newest.options.contains_key(OTHER), others.is_ok(), "{what}");
-            let counted = if others.is_ok() { &mut in_time } else { &mut late };
-            *counted += 1;
+            assert!(others.is_ok() && newest.options.contains_key(OTHER), "{what}");
+            others_made += 1;
         }
         check_whole(&io, &what);
         let found = everything(&io);
         assert_eq!(found.values().any(|rows| rows.contains(&OURS)), committed.is_ok(), "{what}");
         go_on(&io, &found, &what);
     }
-    assert!(calls > 20 && late > 0 && in_time > 0, "{calls}: {late}, {in_time}");
+    assert!(calls > 100 && others_made > 100, "{calls}: {others_made}");
+}
+
+/// A handle whose process is killed before a call; before another call a commit comes about.
+struct Killed {
+    calls: AtomicU64,
+    commit_at: u64,
+    dead_from: u64,
+    commit: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl fmt::Debug for Killed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a commit before call {}, killed before {}", self.commit_at, self.dead_from)
+    }
+}
+
+impl BeforeCall for Killed {
+    fn before(&self, _what: &str, _path: &str) -> Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        if call == self.commit_at
+            && let Some(commit) = self.commit.lock().unwrap().take()
+        {
+            commit();
+        }
+        if call < self.dead_from { Ok(()) } else { Err(siltstone::Error::new(ErrorKind::Storage, "killed")) }
+    }
+}
+
+/// An alter of a fixed option, killed before one of its calls; the first commit comes about before that call or an earlier one.
+/// `None`: it makes fewer calls.
+fn killed_alter(kind: Kind, commit_at: u64, killed_at: u64) -> Option<(FaultFileIo, bool, bool)> {
+    let io = made(kind, 0);
+    let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+    let mut writer = main_of(&io).writer(None, options).unwrap();
+    writer.write(&batch(&[OURS]), None).unwrap();
+    let committed = Arc::new(Mutex::new(None));
+    let end = Arc::clone(&committed);
+    let commit = move || {
+        *end.lock().unwrap() = Some(writer.commit(Committable::default()).is_ok());
+        writer.close();
+    };
+    let commit = Mutex::new(Some(Box::new(commit) as Box<dyn FnOnce() + Send>));
+    let gate = Arc::new(Killed { calls: AtomicU64::new(0), commit_at, dead_from: killed_at, commit });
+    let table = Table::open_with(
+        Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)),
+        HOME,
+        "main",
+        None,
+        BTreeMap::new(),
+    );
+    let altered = table.and_then(|mut table| set(&mut table, OPTION, "data")).is_ok();
+    if gate.calls.load(Ordering::SeqCst) <= killed_at {
+        return None;
+    }
+    let committed = committed.lock().unwrap().take()?;
+    Some((io, altered, committed))
+}
+
+/// The schema was left where its alter was killed between publishing it and looking again. The option counted for good, rows were
+/// looked for where they were not, and it could not be changed back.
+#[test]
+fn an_alter_that_is_killed_beside_the_first_commit_changes_no_fixed_option_of_it() {
+    let (mut with_commit, mut without, mut late) = (0, 0, 0);
+    for kind in [APPEND, KEYED] {
+        for killed_at in 0.. {
+            let mut ended = true;
+            for commit_at in 0..=killed_at {
+                let Some((io, altered, committed)) = killed_alter(kind, commit_at, killed_at) else { continue };
+                ended = false;
+                let what = format!("{kind:?}: commit {commit_at} {committed}, killed {killed_at} {altered}");
+                check_whole(&io, &what);
+                let found = everything(&io);
+                assert_eq!(found.values().any(|rows| rows.contains(&OURS)), committed, "{what}");
+                let is_set = |io: &FaultFileIo| main_of(io).context().schema.options.contains_key(OPTION);
+                let changed = is_set(&io);
+                assert!(!(committed && changed), "{what}");
+                let schemas = || SchemaManager::new(Arc::new(io.clone()), HOME);
+                let (ids, newest) = (schemas().ids().unwrap(), schemas().newest().unwrap().unwrap());
+                if newest.options.contains_key(OPTION) && !changed {
+                    late += 1;
+                    let verdict = fsck(main_of(&io).context(), true, i64::MAX).unwrap();
+                    assert!(verdict.findings.iter().any(|f| f.code == "late-schema"), "{what}: {verdict:#?}");
+                    // an alter takes it away as well as a commit does
+                    let other = io.fork();
+                    set(&mut main_of(&other), "snapshot.num-retained.max", "77").unwrap();
+                    let after = SchemaManager::new(Arc::new(other.clone()), HOME);
+                    assert_eq!((after.ids().unwrap(), is_set(&other)), (ids, false), "{what}");
+                    go_on(&other, &everything(&other), &what);
+                }
+                go_on(&io, &found, &what);
+                let newest = schemas().newest().unwrap().unwrap();
+                assert_eq!(newest.options.contains_key(OPTION), changed, "{what}");
+                if committed { with_commit += 1 } else { without += 1 }
+            }
+            if ended {
+                assert!(killed_at > 10, "an alter makes more calls than {killed_at}");
+                break;
+            }
+        }
+    }
+    assert!(with_commit > 100 && without > 10 && late > 2, "{with_commit}, {without}, {late}");
+}
+
+/// What another program's alter, which does not look again, makes of a table beside its first commit could not be cured.
+#[test]
+fn a_fixed_option_can_be_set_back_to_what_the_files_were_made_with() {
+    let io = made(APPEND, 1);
+    let schemas = SchemaManager::new(Arc::new(io.clone()), HOME);
+    let mut foreign = (*schemas.latest().unwrap().unwrap()).clone();
+    foreign.id = 1;
+    foreign.options.insert(OPTION.to_owned(), "data".to_owned());
+    let path = schemas.path(1);
+    io.publish_if(&path, foreign.to_json().unwrap().as_bytes(), true, &|| Ok(())).unwrap();
+    let stale = main_of(&io);
+    assert_eq!(stale.context().schema.id, 1, "another program's schema counts as it does there");
+    let verdict = fsck(stale.context(), true, i64::MAX).unwrap();
+    assert!(verdict.findings.iter().any(|f| f.code == "late-schema"), "{verdict:#?}");
+    let refused = set(&mut main_of(&io), OPTION, "other").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::IllegalSchemaChange, "{refused}");
+    let mut writer = stale.writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() }).unwrap();
+    writer.write(&batch(&[OURS]), None).unwrap();
+    main_of(&io).alter(&format!(r#"[{{"kind": "remove_option", "key": "{OPTION}"}}]"#)).unwrap();
+    let error = writer.commit(Committable::default()).unwrap_err();
+    writer.close();
+    assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::CommitConflict, Some(OPTION)), "{error}");
+    let newest = main_of(&io).context().schema.clone();
+    assert_eq!((newest.id, newest.options.contains_key(OPTION), newest.pending), (2, false, false));
+    go_on(&io, &everything(&io), "set back");
 }

@@ -1,0 +1,116 @@
+//! Schemas that change an option that is fixed once the table has snapshots ([`super::fixed`]), until it is decided whether they
+//! came before the first one.
+//!
+//! ```text
+//! alter    finds no snapshot …                                publishes schema 1, pending …     … with the lock: does it count?
+//! others                        commit the first snapshot                              (killed here)
+//! ```
+//!
+//! Such a schema says in its own file that it is pending (`siltstone.pending`, which other programs do not read). It came too late
+//! where the newest version was made under an older schema that has the option otherwise. While it is pending,
+//!
+//! - whoever opens or reads the table goes by the schema before it, where it came too late;
+//! - a commit that finds it takes it away, where it came too late, and gives way to it otherwise;
+//! - an alter decides about it first: it is taken away, or its file is replaced by one that does not say it any more.
+//!
+//! What takes it away or decides that it counts holds the upkeep lock, so one of the two happens. Its own alter does neither
+//! before it has the lock: killed before that, it leaves a schema that counts only where no version speaks against it.
+
+use std::sync::Arc;
+
+use super::fixed::fixed_option_changed;
+use super::refusal::forbidden_change;
+use super::{SchemaManager, TableSchema};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::read_json;
+use crate::snapshot::{SnapshotManager, UpkeepLock};
+
+/// The member of the JSON object.
+pub(super) const MEMBER: &str = "siltstone.pending";
+
+impl SchemaManager {
+    /// The schema with the largest id, after one that is pending and came too late was taken away.
+    pub fn newest_in_time(&self, _lock: &UpkeepLock) -> Result<Option<Arc<TableSchema>>> {
+        match self.newest()? {
+            Some(late) if late.pending && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
+            newest => return Ok(newest),
+        }
+        self.newest()
+    }
+
+    /// Decides about the newest schema where it is pending, so that another one can be made of it, or of the one before.
+    pub(super) fn decide(&self) -> Result<()> {
+        match self.newest()? {
+            Some(newest) if newest.pending => match self.confirm(&newest) {
+                Err(e) if matches!(e.kind(), ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict) => Ok(()),
+                decided => decided,
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes `new` count, or takes it away where it came too late.
+    ///
+    /// # Errors
+    /// `IllegalSchemaChange`: it came too late; `CommitConflict`: another process has taken it away.
+    pub(super) fn confirm(&self, new: &TableSchema) -> Result<()> {
+        let _lock = self.upkeep_lock(new)?;
+        let path = self.path(new.id);
+        let found = match read_json(&*self.fs, &path) {
+            Ok(bytes) => TableSchema::from_json(&path, &bytes)?,
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return Err(self.gone(new)),
+            Err(e) => return Err(e),
+        };
+        if !found.is_same(new) {
+            return Err(self.gone(new));
+        }
+        if !found.pending {
+            return Ok(());
+        }
+        if let Some(option) = self.late_option(&found)? {
+            return self.delete_own(&found).and(Err(came_too_late(&option)));
+        }
+        let decided = TableSchema { pending: false, ..found };
+        self.fs.overwrite(&path, decided.to_json()?.as_bytes())?;
+        self.fs.sync_dir(&self.directory())
+    }
+
+    /// The option that is fixed in a table with snapshots, and that `newest`, the newest schema, has otherwise than the one of
+    /// the newest version: one that is pending came too late.
+    pub fn late_option(&self, newest: &TableSchema) -> Result<Option<String>> {
+        let version = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
+        let Some(version) = version.filter(|version| version.schema_id < newest.id) else { return Ok(None) };
+        Ok(fixed_option_changed(&*self.get(version.schema_id)?, newest))
+    }
+
+    /// The error of an alter whose schema is not there any more.
+    fn gone(&self, new: &TableSchema) -> Error {
+        match self.late_option(new) {
+            Ok(Some(option)) => came_too_late(&option),
+            Ok(None) | Err(_) => Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
+                .with("file", self.path(new.id))
+                .hint("open the table again, and change what it is now"),
+        }
+    }
+
+    /// The schema with the largest id, and the one to go by: the one before, where that one is pending and came too late.
+    pub(super) fn in_time(&self, newest: Arc<TableSchema>) -> Result<Arc<TableSchema>> {
+        if !newest.pending || self.late_option(&newest)?.is_none() {
+            return Ok(newest);
+        }
+        self.get(newest.id.saturating_sub(1))
+    }
+}
+
+impl TableSchema {
+    /// Whether two files say the same, be it decided or not.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        *self == Self { pending: self.pending, ..other.clone() }
+    }
+}
+
+fn came_too_late(option: &str) -> Error {
+    forbidden_change(format!("'{option}' cannot change any more: meanwhile the table got its first snapshot"))
+        .with("option", option)
+        .hint("create another table")
+}
