@@ -21,15 +21,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{changes::FileChanges, standing::Attempt, taken_back::take_back};
+use super::{buckets::check_number_is_newest, changes::FileChanges, standing::Attempt, taken_back::take_back};
 use crate::{
     cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    manifest::DataFileMeta,
+    manifest::{DataFileMeta, ManifestStore},
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
-    snapshot::{Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
 
 /// What is found where a writer was opened.
@@ -97,7 +97,8 @@ impl Fixed {
         if changes.marks_rows() {
             return Self::Vectors;
         }
-        let is_known = |before: &Snapshot| before.schema_id == ctx.schema.id || !is_redefined_since(ctx, before);
+        // the first one may be late itself ([`check_not_late`])
+        let is_known = |before: &Snapshot| before.id > 1 && !is_redefined_since(ctx, before);
         if before.is_some_and(is_known) { Self::Known } else { Self::Unknown }
     }
 }
@@ -105,6 +106,9 @@ impl Fixed {
 /// Whether the writer's schema is older than that of a version, or has options otherwise that its files were made with.
 fn is_redefined_since(ctx: &TableContext, before: &Snapshot) -> bool {
     let changed = |written: Arc<TableSchema>| fixed_option_changed(&written, &ctx.schema).is_some();
+    if before.schema_id == ctx.schema.id {
+        return false;
+    }
     before.schema_id > ctx.schema.id || ctx.schemas.get(before.schema_id).map_or(true, changed)
 }
 
@@ -165,8 +169,8 @@ pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
 pub(super) enum Kept {
     /// It is where it belongs.
     Here,
-    /// Its schema had been taken away, or options that were free until then have changed: it is no version any more. Others may
-    /// have seen it.
+    /// Its schema had been taken away, or options that were free until then have changed, or the number of buckets: it is no
+    /// version any more. Others may have seen it.
     TakenBack,
     /// The same, and others rely on it: it stays, and why.
     Stays(Error),
@@ -180,16 +184,50 @@ pub(super) enum Kept {
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
 /// table or branch with another name.
 pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
-    let (own, fixed) = (&attempt.snapshot, attempt.fixed);
-    if is_complete(ctx, own, fixed, None)? {
+    if is_complete(ctx, attempt, None)? {
         return Ok(Kept::Here);
     }
     // whoever renames, drops or goes forward has it
     let lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
-    if is_complete(ctx, own, fixed, Some(&lock))? {
+    if is_complete(ctx, attempt, Some(&lock))? {
         return Ok(Kept::Here);
     }
     take_back(ctx, snapshots, &lock, attempt)
+}
+
+/// Takes a version back that came about after a fixed option was changed, and whose writer was killed before it could; `false`:
+/// it counts.
+///
+/// # Errors
+/// `Storage`: others rely on it.
+pub(super) fn take_late_version(ctx: &TableContext, snapshots: &SnapshotManager, version: &Snapshot) -> Result<bool> {
+    if version.id > 1 && !is_redefined_since(ctx, version) || ctx.fs.is_served() {
+        return Ok(false);
+    }
+    if !schemas(ctx).is_late_version(version)? {
+        return Ok(false);
+    }
+    let lock = upkeep_lock(ctx)?;
+    take_late_version_with(&lock, ctx, snapshots, version)
+}
+
+/// The same, with the lock.
+pub(super) fn take_late_version_with(
+    lock: &UpkeepLock,
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    version: &Snapshot,
+) -> Result<bool> {
+    if !schemas(ctx).is_late_version(version)? {
+        return Ok(false);
+    }
+    let base = version.id.checked_sub(1).map_or_else(|| Ok(Vec::new()), |before| snapshots.existing([before]))?;
+    let base = base.first().map(RemovedSnapshot::from);
+    let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known: 0, number: false };
+    match take_back(ctx, snapshots, lock, &attempt)? {
+        Kept::Stays(error) => Err(error),
+        _ => Ok(true),
+    }
 }
 
 /// Whether an error says that a commit may be in a table or branch that has another name now.
@@ -198,7 +236,8 @@ pub(super) fn is_lost(error: &Error) -> bool {
 }
 
 /// The place is the writer's, with the options that its files were made with, and has the schema that the snapshot names.
-fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed, held: Option<&UpkeepLock>) -> Result<bool> {
+fn is_complete(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock>) -> Result<bool> {
+    let (own, fixed) = (&attempt.snapshot, attempt.fixed);
     if look(ctx)? != Found::Ours {
         return Ok(false);
     }
@@ -209,7 +248,26 @@ fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed, held: Option<&U
             _ => return Ok(false),
         }
     }
+    if attempt.number && !has_newest_number(ctx, own)? {
+        return Ok(false);
+    }
     Ok(own.schema_id == ctx.schema.id || ctx.fs.is_file(&schemas(ctx).path(own.schema_id))?)
+}
+
+/// Whether a first snapshot has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing
+/// to publish. One that has seen them is behind it.
+fn has_newest_number(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
+    let Some(newest) = schemas(ctx).newest()?.filter(|newest| newest.id > own.schema_id) else { return Ok(true) };
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.branch_root());
+    if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
+        return Ok(true);
+    }
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let delta = store.read_all(&store.read_list(own.delta_list())?, &|_| true)?;
+    match check_number_is_newest(ctx, &newest, None, &delta) {
+        Err(e) if e.kind() == ErrorKind::CommitConflict => Ok(false),
+        checked => checked.map(|()| true),
+    }
 }
 
 fn look(ctx: &TableContext) -> Result<Found> {
@@ -239,7 +297,7 @@ fn was_written_then(ctx: &TableContext, path: &str) -> Result<bool> {
 /// counts.
 fn changed_for_good(ctx: &TableContext, fixed: Fixed) -> Result<Option<String>> {
     let changed = changed_option(ctx, fixed, None)?;
-    if changed.is_none() || !schemas(ctx).newest()?.is_some_and(|newest| newest.pending) {
+    if changed.is_none() || !schemas(ctx).newest()?.is_some_and(|newest| newest.is_pending()) {
         return Ok(changed);
     }
     match upkeep_lock(ctx) {
@@ -258,7 +316,7 @@ fn changed_option(ctx: &TableContext, fixed: Fixed, held: Option<&UpkeepLock>) -
         None => schemas.newest()?,
     };
     match newest {
-        Some(newest) if newest.id == ctx.schema.id && newest.pending => schemas.late_option(&newest),
+        Some(newest) if newest.id == ctx.schema.id && newest.is_pending() => schemas.late_option(&newest),
         Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
             Ok(own) if fixed == Fixed::Vectors && switches_vectors_off(&own, &newest)? => {
                 Ok(Some("deletion-vectors.enabled".to_owned()))

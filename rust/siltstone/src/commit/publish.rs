@@ -204,6 +204,11 @@ impl TableCommit {
             (removals, latest) = self.snapshots.latest_with_removals()?;
         }
         let latest = latest.as_ref();
+        if let Some(version) = latest
+            && place::take_late_version(&self.ctx, &self.snapshots, version)?
+        {
+            return Ok(CommitStep::Lost);
+        }
         if let Some(step) = self.known_outcome(request, tries, &removals, latest)? {
             if let CommitStep::Done(found) = &step
                 && let Some(attempt) = tries.attempt_of(found)
@@ -243,7 +248,8 @@ impl TableCommit {
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
-                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
+                let number = latest.is_none() && ctx.options.bucket > 0;
+                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed, number };
                 let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;
                 if let CommitStep::Done(snapshot) = &step {
                     self.ctx.remembered.keep_manifests(snapshot, written.manifests);

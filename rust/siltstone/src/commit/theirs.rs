@@ -3,7 +3,7 @@
 //! The writer of that version may be held up before it looks a last time, and take it back then, because its options have changed
 //! ([`super::taken_back`]). It does so with the lock of upkeep, and not when a record says that somebody was told.
 
-use super::TableCommit;
+use super::{TableCommit, place::take_late_version_with};
 use crate::{
     cleanup::upkeep_lock,
     error::Result,
@@ -26,6 +26,9 @@ impl TableCommit {
             return Ok(true);
         }
         let lock = upkeep_lock(&self.ctx)?;
+        if take_late_version_with(&lock, &self.ctx, &self.snapshots, found)? {
+            return Ok(false);
+        }
         if self.snapshots.has_version(found)? {
             self.snapshots.removals().append_keeping(&lock, found)?;
             return Ok(true);

@@ -60,6 +60,12 @@ pub trait DataFileReader: Debug + Send + Sync {
     fn for_many_reads(&self) -> Result<Arc<dyn DataFileReader>>;
     /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).
     fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>>;
+    /// Numbers of the rows that a condition leaves, in parts of some ten thousand rows that cost little more side by side than
+    /// together; `None`: the file is read as a whole.
+    fn parts(&self, columns: &[DataField], prune: Option<&Prune>) -> Result<Option<Vec<Vec<Range<i64>>>>> {
+        let _ = (columns, prune);
+        Ok(None)
+    }
     /// What the file says of the values of these columns; one list for each.
     fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>>;
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::DataFileReader;
+use super::{DataFileReader, Footers};
 use crate::{
     error::Result,
     fs::{InputFile, OutputFile},
@@ -26,6 +26,16 @@ pub trait DataFormat: Debug + Sync {
         size: u64,
         options: &BTreeMap<String, String>,
     ) -> Result<Arc<dyn DataFileReader>>;
+    /// The same, where what the end of the file says may be known, and is kept.
+    fn open_known(
+        &self,
+        input: Arc<dyn InputFile>,
+        size: u64,
+        options: &BTreeMap<String, String>,
+        _: &Arc<Footers>,
+    ) -> Result<Arc<dyn DataFileReader>> {
+        self.open(input, size, options)
+    }
     /// How files are written.
     fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>>;
     /// The compressions that files are written with.
@@ -60,6 +70,8 @@ pub struct WriteOptions<'a> {
     pub memory: Option<usize>,
     /// Whether anybody asks for [`WrittenFile::bounds`]. A format that finds them for its files' own sake gives them in any case.
     pub bounds: bool,
+    /// The rows are sorted by a key, and single ones are looked for by it.
+    pub keyed: bool,
 }
 
 /// Writes files that are all encoded in the same way.

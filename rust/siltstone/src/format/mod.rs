@@ -7,6 +7,7 @@ mod conform;
 mod data_file;
 mod data_format;
 mod digits;
+mod footers;
 mod formats;
 mod groups;
 mod int96;
@@ -18,6 +19,7 @@ mod records;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
+pub use footers::Footers;
 pub(crate) use nested_ids::At as NestedAt;
 pub use prune::{Block, Claim, Prune, PruneColumn};
 

@@ -188,7 +188,8 @@ mod tests {
         let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![names]).unwrap();
         for name in ["parquet", "orc"] {
             let options = CoreOptions::parse(&BTreeMap::new()).unwrap();
-            let options = WriteOptions { compression: "zstd", table: &options, memory: None, bounds: false };
+            let options =
+                WriteOptions { compression: "zstd", table: &options, memory: None, bounds: false, keyed: false };
             let written = Written::default();
             let encoding = data_format(name).unwrap().encoding(options).unwrap();
             let mut writer = encoding.create("m", Box::new(written.clone()), &fields).unwrap();

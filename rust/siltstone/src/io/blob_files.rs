@@ -60,7 +60,8 @@ impl BlobFiles {
         if columns.is_empty() {
             return Ok(None);
         }
-        let options = WriteOptions { compression: "none", table: &ctx.options, memory: None, bounds: false };
+        let options =
+            WriteOptions { compression: "none", table: &ctx.options, memory: None, bounds: false, keyed: false };
         let encoding = file_format(blob::NAME)?.encoding(options)?;
         let target_size = ctx.options.blob_target_file_size.unwrap_or_else(|| ctx.options.target_file_size(false));
         Ok(Some(Self { columns, encoding, target_size: target_size.max(1) }))

@@ -95,8 +95,26 @@ impl OpenDataFile {
 
     /// [`read_data_file`] of this file.
     pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
+        self.decode(ctx, spec).map(finished)
+    }
+
+    /// [`decode_data_file`] of this file.
+    pub fn decode(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<DecodedStream> {
         let not_indexed = |_: &[DataField], _: &Predicate| Ok(Candidates::All);
-        decode_with(ctx, &self.file, &self.path, spec, not_indexed, || Ok(Arc::clone(&self.reader))).map(finished)
+        decode_with(ctx, &self.file, &self.path, spec, not_indexed, || Ok(Arc::clone(&self.reader)))
+    }
+
+    /// Numbers of the rows that are to be read, in parts that are worth reading side by side; `None`: the file is read as a
+    /// whole.
+    pub fn parts(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<Option<Vec<Vec<Range<i64>>>>> {
+        let file_fields = file_fields(ctx, &self.file, spec.system)?;
+        let reading = Reading::new(ctx, &self.file, &file_fields, spec)?;
+        if reading.row_test(spec, &file_fields)?.is_none() {
+            return Ok(Some(Vec::new()));
+        }
+        let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
+        let prune = spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields));
+        self.reader.parts(&reading.mapping.columns, prune.as_ref())
     }
 
     /// Whether values of the wanted fields are cast: their columns had other types when the file was written.
@@ -124,7 +142,8 @@ impl OpenDataFile {
 fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<Arc<dyn DataFileReader>> {
     let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, path))?;
     let format = format_of(&file.file_name).unwrap_or_default();
-    let opened = file_format(format)?.open(ctx.fs.open(path)?, size, &ctx.options.raw)?;
+    let (input, footers) = (ctx.fs.open(path)?, ctx.remembered.footers());
+    let opened = file_format(format)?.open_known(input, size, &ctx.options.raw, footers)?;
     if opened.rows() == file.row_count {
         return Ok(opened);
     }

@@ -1,7 +1,7 @@
-//! What a handle of a table remembers from one commit to the next, so that a commit need not ask for it again.
+//! What a handle of a table remembers from one commit or read to the next, so that these need not ask for it again.
 //!
-//! Nothing of it decides whether a commit stands. Manifest lists never change, and the names of two are never the same; what is
-//! not due is looked at again when it may have become due.
+//! Nothing of it decides whether a commit stands. Manifest lists and data files never change, and the names of two are never the
+//! same; what is not due is looked at again when it may have become due.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use crate::{manifest::ManifestFileMeta, snapshot::Snapshot};
+use crate::{format::Footers, manifest::ManifestFileMeta, snapshot::Snapshot};
 
 /// Manifests of a snapshot that are kept at most.
 const KEPT: usize = 1000;
@@ -22,6 +22,7 @@ pub struct Remembered {
     manifests: Mutex<Option<(Lists, Arc<Vec<ManifestFileMeta>>)>>,
     upkeep: Mutex<HashMap<String, Upkeep>>,
     contended: AtomicBool,
+    footers: Arc<Footers>,
 }
 
 /// The base and the delta list of a snapshot.
@@ -38,6 +39,11 @@ pub struct Upkeep {
 }
 
 impl Remembered {
+    /// What the ends of its data files say.
+    pub fn footers(&self) -> &Arc<Footers> {
+        &self.footers
+    }
+
     /// The manifests of a snapshot, oldest first, if it is the one that was committed last.
     pub fn manifests_of(&self, snapshot: &Snapshot) -> Option<Arc<Vec<ManifestFileMeta>>> {
         let kept = lock(&self.manifests);

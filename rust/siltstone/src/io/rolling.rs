@@ -99,6 +99,7 @@ impl RollingWriter {
                 table: options,
                 memory: spec.memory,
                 bounds: columns.describes_any(),
+                keyed: spec.key_value && !spec.changelog,
             })
             .map_err(|e| if e.context_value("option").is_some() { e } else { e.with("option", option) })
             .map_err(|e| e.with("table", &ctx.name))?;

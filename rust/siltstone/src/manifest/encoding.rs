@@ -28,7 +28,7 @@ impl ManifestEncoding {
         Ok(match options.manifest_format.as_str() {
             "avro" => Self::Avro(Compression::parse(compression, options.zstd_level)?),
             other => {
-                let options = WriteOptions { compression, table: options, memory: None, bounds: false };
+                let options = WriteOptions { compression, table: options, memory: None, bounds: false, keyed: false };
                 Self::Other(data_format(other)?.encoding(options).map_err(|e| e.with("option", "manifest.format"))?)
             }
         })

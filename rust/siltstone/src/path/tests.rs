@@ -22,7 +22,7 @@ fn paths(keys: &[(&str, TypeKind)], options: &[(&str, &str)]) -> PathFactory {
         options: options.clone(),
         comment: None,
         time_millis: 0,
-        pending: false,
+        pending: None,
     };
     PathFactory::new("/w/db.db/t/", &schema, &CoreOptions::parse(&options).expect("options"))
 }

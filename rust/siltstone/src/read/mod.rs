@@ -5,6 +5,7 @@
 mod count;
 pub mod data_system_tables;
 mod diff;
+mod divide;
 pub mod nested_columns;
 mod parallel;
 mod piece;

@@ -1,10 +1,10 @@
-//! Several splits at a time.
+//! Several splits, or parts of large files of few splits ([`super::divide`]), at a time.
 //!
-//! Workers take splits in order and put batches into a queue per split; the consumer empties the queues in split order.
-//! The split it waits for always has a worker, so full queues of later splits cannot block it. Queues are short, unless
+//! Workers take these tasks in order and put batches into a queue per task; the consumer empties the queues in their order.
+//! The task it waits for always has a worker, so full queues of later ones cannot block it. Queues are short, unless
 //! the consumer holds all rows in the end anyway: then no worker waits for it.
 //!
-//! A worker only decodes the split that the consumer waits for: the consumer does the rest, deletions and filters.
+//! A worker only decodes the task that the consumer waits for: the consumer does the rest, deletions and filters.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -19,10 +19,11 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::{
+    divide::{Task, tasks},
     limited,
     piece::{Piece, PieceStream, complete},
     read_split,
-    split::pieces_of,
+    split::pieces_of_task,
 };
 use crate::{
     cancel::{self, Cancellation},
@@ -41,14 +42,12 @@ const QUEUE: usize = 2;
 /// bounded unless the request is for the whole. Dropping the stream stops the threads and waits for them: no file stays
 /// open.
 pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
-    let at_once = threads.min(splits.len()).max(1);
-    // threads that no split keeps busy decode beside those that read
+    let tasks = tasks(ctx, splits, request, threads);
+    let at_once = threads.min(tasks.len()).max(1);
+    // threads that no task keeps busy decode beside those that read
     let request = &ReadRequest { decoders: (threads / at_once).saturating_sub(1), ..request.clone() };
-    let rows: BatchStream = if at_once == 1 {
-        in_turn(ctx, splits, request)
-    } else {
-        Box::new(Parallel::new(ctx, splits, request, at_once))
-    };
+    let rows: BatchStream =
+        if at_once == 1 { in_turn(ctx, tasks, request) } else { Box::new(Parallel::new(ctx, tasks, request, at_once)) };
     Ok(limited(Box::new(rows.map(|batch| batch.and_then(room_for_more))), request.options.limit))
 }
 
@@ -58,16 +57,23 @@ fn room_for_more(batch: RecordBatch) -> Result<RecordBatch> {
     Ok(batch)
 }
 
-fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {
-    let (ctx, splits, request) = (ctx.clone(), splits.to_vec(), request.clone());
-    Box::new(splits.into_iter().flat_map(move |split| opened(&ctx, &split, &request)))
+fn in_turn(ctx: &TableContext, tasks: Vec<Task>, request: &ReadRequest) -> BatchStream {
+    let (ctx, request) = (ctx.clone(), request.clone());
+    Box::new(tasks.into_iter().flat_map(move |task| opened(&ctx, &task, &request)))
 }
 
-fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> BatchStream {
-    read_split(ctx, split, request).unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+fn opened(ctx: &TableContext, task: &Task, request: &ReadRequest) -> BatchStream {
+    let rows = match task.rows {
+        None => read_split(ctx, &task.split, request),
+        Some(_) => pieces_of_task(ctx, task, request).map(|pieces| -> BatchStream {
+            let batches = pieces.map(|piece| piece?.finish());
+            Box::new(batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0)))
+        }),
+    };
+    rows.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
 }
 
-/// What a worker says about its split.
+/// What a worker says about its task.
 enum Message {
     Rows(Result<Piece>),
     End,
@@ -75,12 +81,12 @@ enum Message {
 
 struct Work {
     ctx: TableContext,
-    splits: Vec<Split>,
+    tasks: Vec<Task>,
     request: ReadRequest,
     queues: Vec<Sender<Message>>,
-    /// The split that the consumer waits for.
+    /// The task that the consumer waits for.
     awaited: AtomicUsize,
-    /// The split that no worker has begun.
+    /// The task that no worker has begun.
     next: AtomicUsize,
     token: Cancellation,
 }
@@ -95,12 +101,13 @@ struct Parallel {
 }
 
 impl Parallel {
-    fn new(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Self {
-        let (senders, receivers): (Vec<_>, Vec<_>) =
-            splits.iter().map(|_| if request.whole { unbounded() } else { bounded(QUEUE) }).unzip();
+    fn new(ctx: &TableContext, tasks: Vec<Task>, request: &ReadRequest, threads: usize) -> Self {
+        let room = |task: &Task| task.queue(request.options.batch_rows()).unwrap_or(QUEUE).max(1);
+        let queue = |task: &Task| if request.whole { unbounded() } else { bounded(room(task)) };
+        let (senders, receivers): (Vec<_>, Vec<_>) = tasks.iter().map(queue).unzip();
         let work = Arc::new(Work {
             ctx: ctx.clone(),
-            splits: splits.to_vec(),
+            tasks,
             request: request.clone(),
             queues: senders,
             awaited: AtomicUsize::new(0),
@@ -134,13 +141,13 @@ impl Work {
     fn run(&self) {
         while !self.token.is_cancelled() {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
-            let (Some(split), Some(queue)) = (self.splits.get(at), self.queues.get(at)) else {
+            let (Some(task), Some(queue)) = (self.tasks.get(at), self.queues.get(at)) else {
                 return;
             };
-            let read = catch_unwind(AssertUnwindSafe(|| self.read(at, split, queue)));
+            let read = catch_unwind(AssertUnwindSafe(|| self.read(at, task, queue)));
             if read.is_err() {
                 let panicked =
-                    Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", split.bucket.bucket);
+                    Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", task.split.bucket.bucket);
                 let _ = queue.send(Message::Rows(Err(panicked)));
             }
             if queue.send(Message::End).is_err() {
@@ -149,8 +156,8 @@ impl Work {
         }
     }
 
-    fn read(&self, at: usize, split: &Split, queue: &Sender<Message>) {
-        for piece in self.pieces(split) {
+    fn read(&self, at: usize, task: &Task, queue: &Sender<Message>) {
+        for piece in self.pieces(task) {
             let others_wait = self.awaited.load(Ordering::Relaxed) != at;
             let piece =
                 piece.and_then(|piece| if others_wait { piece.finish().map(Piece::Complete) } else { Ok(piece) });
@@ -162,10 +169,10 @@ impl Work {
     }
 
     /// Rows can be counted in finished batches only: a limited split comes in these.
-    fn pieces(&self, split: &Split) -> PieceStream {
+    fn pieces(&self, task: &Task) -> PieceStream {
         let pieces = match self.request.options.limit {
-            Some(_) => read_split(&self.ctx, split, &self.request).map(complete),
-            None => pieces_of(&self.ctx, split, &self.request),
+            Some(_) => read_split(&self.ctx, &task.split, &self.request).map(complete),
+            None => pieces_of_task(&self.ctx, task, &self.request),
         };
         pieces.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
     }

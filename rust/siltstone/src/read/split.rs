@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 
 use super::{
     diff,
+    divide::{RowsOfFile, Task},
     piece::{Last, Piece, PieceStream, complete},
 };
 use crate::{
@@ -41,10 +42,26 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
 
 /// [`read_split`], without its limit, in pieces that another thread may finish. `SnapshotExpired` when files are gone with
 /// their version.
-pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
+fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
+    of_version(ctx, split, |ctx| opened(ctx, split, request))
+}
+
+/// [`pieces_of`] a task.
+pub(super) fn pieces_of_task(ctx: &TableContext, task: &Task, request: &ReadRequest) -> Result<PieceStream> {
+    match &task.rows {
+        None => pieces_of(ctx, &task.split, request),
+        Some(rows) => of_version(ctx, &task.split, |ctx| some_rows(ctx, &task.split, rows, request)),
+    }
+}
+
+fn of_version(
+    ctx: &TableContext,
+    split: &Split,
+    open: impl FnOnce(&TableContext) -> Result<PieceStream>,
+) -> Result<PieceStream> {
     let (at, id, list) = (ctx.clone(), split.snapshot_id, split.snapshot_list.clone());
     let expired = move |error| version_gone_meanwhile(&at, id, list.as_deref(), error);
-    let pieces = opened(ctx, split, request).map_err(&expired)?;
+    let pieces = open(ctx).map_err(&expired)?;
     Ok(Box::new(pieces.map(move |piece| piece.map_err(&expired))))
 }
 
@@ -55,22 +72,65 @@ fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Pi
             .with("table", &ctx.name)
             .with("option", "table-read.sequence-number.enabled"));
     }
-    let merging = has_key && !split.is_streaming && !split.raw_convertible && {
-        let sections = sections_of(ctx, &split.files)?;
-        !sections.iter().all(Section::needs_no_merge)
-    };
     if !split.before_files.is_empty() {
         compared(ctx, split, request).map(complete)
-    } else if merging {
+    } else if is_merged(ctx, split)? {
         merged(ctx, split, request).map(complete)
     } else {
-        one_after_another(ctx, split, request, has_key)
+        one_after_another(ctx, split, request)
     }
 }
 
-/// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
-fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<PieceStream> {
+/// Whether files of a split may have rows of the same keys.
+pub(super) fn is_merged(ctx: &TableContext, split: &Split) -> Result<bool> {
+    if ctx.schema.primary_keys.is_empty() || split.is_streaming || split.raw_convertible {
+        return Ok(false);
+    }
+    let sections = sections_of(ctx, &split.files)?;
+    Ok(!sections.iter().all(Section::needs_no_merge))
+}
+
+/// How a file that shares no keys with others is read.
+pub(super) fn raw_spec(
+    ctx: &TableContext,
+    split: &Split,
+    request: &ReadRequest,
+    file: &DataFileMeta,
+    deletions: Option<Arc<DeletedRows>>,
+) -> FileReadSpec {
+    let has_key = !ctx.schema.primary_keys.is_empty();
     let keep_retracts = request.options.keep_deletes || (split.is_streaming && request.options.row_kind);
+    let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
+    FileReadSpec {
+        fields: request.fields.clone(),
+        system: has_key && (retracts || request.options.row_kind || request.options.sequence_number),
+        drop_retracts: retracts,
+        position: false,
+        rows: None,
+        filter: request.filter.clone(),
+        exact_filter: request.filter.is_some(),
+        batch_rows: request.options.batch_rows(),
+        deletions,
+        late_casts: Vec::new(),
+    }
+}
+
+fn finished_with(finish: &Finish, spec: &FileReadSpec) -> Last {
+    let (finish, kinds) = (finish.clone(), spec.system.then(|| spec.fields.len() + 1));
+    Arc::new(move |batch| finish.apply(batch, kinds, false))
+}
+
+/// Rows of one file that shares no keys with others.
+fn some_rows(ctx: &TableContext, split: &Split, rows: &RowsOfFile, request: &ReadRequest) -> Result<PieceStream> {
+    let Some(file) = split.files.first() else { return Ok(Box::new(std::iter::empty())) };
+    let spec = raw_spec(ctx, split, request, file, rows.deletions.clone());
+    let last = finished_with(&Finish::new(request, None)?, &spec);
+    let decoded = rows.file.decode(ctx, &FileReadSpec { rows: Some(rows.rows.clone()), ..spec })?;
+    Ok(Box::new(decoded.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))))
+}
+
+/// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
+fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
     let finish = Finish::new(request, None)?;
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
     if ctx.options.data_evolution_enabled {
@@ -82,22 +142,8 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
             Ok(deletions) => deletions,
             Err(e) => return Box::new(std::iter::once(Err(e))),
         };
-        let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
-        let spec = FileReadSpec {
-            fields: request.fields.clone(),
-            system: has_key && (retracts || request.options.row_kind || request.options.sequence_number),
-            drop_retracts: retracts,
-            position: false,
-            rows: None,
-            filter: request.filter.clone(),
-            exact_filter: request.filter.is_some(),
-            batch_rows: request.options.batch_rows(),
-            deletions,
-            late_casts: Vec::new(),
-        };
-        let kinds = spec.system.then(|| spec.fields.len() + 1);
-        let finish = finish.clone();
-        let last: Last = Arc::new(move |batch| finish.apply(batch, kinds, false));
+        let spec = raw_spec(&ctx, &split, &request, &file, deletions);
+        let last = finished_with(&finish, &spec);
         match decode_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
             Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
             Err(e) => Box::new(std::iter::once(Err(e))),

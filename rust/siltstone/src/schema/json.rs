@@ -52,8 +52,8 @@ impl TableSchema {
             object.insert("comment".into(), comment.as_str().into());
         }
         object.insert("timeMillis".into(), self.time_millis.into());
-        if self.pending {
-            object.insert(pending::MEMBER.into(), true.into());
+        if let Some(pending) = self.pending {
+            object.insert(pending::MEMBER.into(), pending.into());
         }
         to_java_json(&object)
     }
@@ -91,7 +91,7 @@ fn from_value(value: &Value) -> Result<TableSchema> {
         options: options(object, version)?,
         comment: object.get("comment").and_then(Value::as_str).map(str::to_owned),
         time_millis: number(object, "timeMillis")?.unwrap_or(0),
-        pending: object.get(pending::MEMBER).and_then(Value::as_bool).unwrap_or(false),
+        pending: object.get(pending::MEMBER).and_then(Value::as_bool),
         fields,
     };
     check(&schema)?;

@@ -94,7 +94,7 @@ impl SchemaManager {
             return Err(Error::corrupt(&path, 0, format!("the schema with id {id}"), format!("id {}", schema.id)));
         }
         let schema = Arc::new(schema);
-        if !schema.pending {
+        if !schema.is_pending() {
             self.lock().insert(id, schema.clone());
         }
         Ok(schema)
@@ -135,7 +135,7 @@ impl SchemaManager {
     pub fn commit_changes_if(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<Arc<TableSchema>> {
         for _ in 0..RETRIES {
             let (old, new) = self.changed(changes, check)?;
-            if !old.pending && self.publish_if(&new, &|| self.check_stored(&old))? {
+            if !old.is_pending() && self.publish_if(&new, &|| self.check_stored(&old))? {
                 return self.settle(&old, &new, check);
             }
             self.decide()?;
@@ -153,7 +153,7 @@ impl SchemaManager {
         let written = newest.map(|newest| self.written_under(&newest, &old)).transpose()?;
         let new = change::apply_to(&old, changes, written.as_deref())?;
         let pending = fixed_option_changed(&old, &new).is_some();
-        let new = TableSchema { pending, ..new };
+        let new = TableSchema { pending: pending.then_some(true), ..new };
         check(&old, &new)?;
         Ok((old, new))
     }

@@ -24,11 +24,17 @@ pub struct TableSchema {
     pub comment: Option<String>,
     /// `timeMillis`
     pub time_millis: i64,
-    /// It is not decided yet whether it came before the first snapshot ([`super::pending`]).
-    pub pending: bool,
+    /// Of a schema that changes what is fixed once there are snapshots: whether it is still to be decided that it came in time
+    /// ([`super::pending`]). `None`: of any other, and of other programs.
+    pub pending: Option<bool>,
 }
 
 impl TableSchema {
+    /// Whether it is not decided yet that it came before the first snapshot.
+    pub fn is_pending(&self) -> bool {
+        self.pending == Some(true)
+    }
+
     /// The field of this name.
     pub fn field(&self, name: &str) -> Option<&DataField> {
         self.fields.iter().find(|f| f.name == name)

@@ -62,7 +62,7 @@ impl NewTable {
             options: self.options,
             comment: self.comment,
             time_millis: env::now_millis(),
-            pending: false,
+            pending: None,
         };
         keys_not_null(&mut schema);
         validate(&schema)?;

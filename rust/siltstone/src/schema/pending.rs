@@ -15,6 +15,10 @@
 //!
 //! What takes it away or decides that it counts holds the upkeep lock, so one of the two happens. Its own alter does neither
 //! before it has the lock: killed before that, it leaves a schema that counts only where no version speaks against it.
+//!
+//! A schema that counts says that it was decided. A version that came about later under an older schema, because its writer was
+//! held up before it gave the version its name, is none that anybody was told of: its writer takes it back, and where that one is
+//! killed, the next commit does ([`SchemaManager::is_late_version`]).
 
 use std::sync::Arc;
 
@@ -23,7 +27,7 @@ use super::refusal::forbidden_change;
 use super::{SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
-use crate::snapshot::{SnapshotManager, UpkeepLock};
+use crate::snapshot::{Snapshot, SnapshotManager, UpkeepLock};
 
 /// The member of the JSON object.
 pub(super) const MEMBER: &str = "siltstone.pending";
@@ -32,7 +36,7 @@ impl SchemaManager {
     /// The schema with the largest id, after one that is pending and came too late was taken away.
     pub fn newest_in_time(&self, _lock: &UpkeepLock) -> Result<Option<Arc<TableSchema>>> {
         match self.newest()? {
-            Some(late) if late.pending && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
+            Some(late) if late.is_pending() && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
             newest => return Ok(newest),
         }
         self.newest()
@@ -41,8 +45,12 @@ impl SchemaManager {
     /// Decides about the newest schema where it is pending, so that another one can be made of it, or of the one before.
     pub(super) fn decide(&self) -> Result<()> {
         match self.newest()? {
-            Some(newest) if newest.pending => match self.confirm(&newest) {
+            Some(newest) if newest.is_pending() => match self.confirm(&newest) {
                 Err(e) if matches!(e.kind(), ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict) => Ok(()),
+                Err(e) if e.kind() == ErrorKind::UpkeepRunning => {
+                    let text = format!("another process is about to decide whether schema {} counts", newest.id);
+                    Err(Error::new(e.kind(), text).with("file", self.path(newest.id)).hint("try again").caused_by(e))
+                }
                 decided => decided,
             },
             _ => Ok(()),
@@ -64,13 +72,16 @@ impl SchemaManager {
         if !found.is_same(new) {
             return Err(self.gone(new));
         }
-        if !found.pending {
+        if !found.is_pending() {
             return Ok(());
         }
         if let Some(option) = self.late_option(&found)? {
-            return self.delete_own(&found).and(Err(came_too_late(&option)));
+            return match self.ids()?.into_iter().find(|id| *id > found.id) {
+                None => self.delete_own(&found).and(Err(came_too_late(&option))),
+                Some(later) => Err(self.stays(&found, later).caused_by(came_too_late(&option))),
+            };
         }
-        let decided = TableSchema { pending: false, ..found };
+        let decided = TableSchema { pending: Some(false), ..found };
         self.fs.overwrite(&path, decided.to_json()?.as_bytes())?;
         self.fs.sync_dir(&self.directory())
     }
@@ -95,10 +106,31 @@ impl SchemaManager {
 
     /// The schema with the largest id, and the one to go by: the one before, where that one is pending and came too late.
     pub(super) fn in_time(&self, newest: Arc<TableSchema>) -> Result<Arc<TableSchema>> {
-        if !newest.pending || self.late_option(&newest)?.is_none() {
+        if !newest.is_pending() || self.late_option(&newest)?.is_none() {
             return Ok(newest);
         }
-        self.get(newest.id.saturating_sub(1))
+        let before = self.ids()?.into_iter().rfind(|id| *id < newest.id);
+        before.map_or_else(|| Ok(newest), |id| self.get(id))
+    }
+
+    /// Whether a version was made under an older schema than one that was decided before it, and whose options its files do not
+    /// have: nobody was told that it is committed.
+    pub fn is_late_version(&self, version: &Snapshot) -> Result<bool> {
+        let later = self.ids()?.into_iter().filter(|id| *id > version.schema_id);
+        let later = later.map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
+        let Some(newest) = later.last() else { return Ok(false) };
+        let written = match self.get(version.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(false),
+            written => written?,
+        };
+        let changes = |schema: &Arc<TableSchema>| fixed_option_changed(&written, schema).is_some();
+        Ok(changes(newest) && later.iter().any(|schema| schema.pending == Some(false) && changes(schema)))
+    }
+
+    /// The error where another program has made a schema of one that came too late.
+    fn stays(&self, late: &TableSchema, later: i64) -> Error {
+        let text = format!("schema {} came too late, and stays: schema {later} was made of it", late.id);
+        Error::new(ErrorKind::CommitConflict, text).with("file", self.path(late.id)).hint("set the option back")
     }
 }
 

@@ -46,7 +46,7 @@ impl SchemaManager {
         }
         let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
         self.check_again(&changes, new, check)?;
-        if new.pending {
+        if new.is_pending() {
             self.confirm(new).map_err(|e| match e.kind() {
                 ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,
                 _ => self.half_done(new, e),
@@ -86,8 +86,13 @@ impl SchemaManager {
         let newest = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
         let first = newest.map_or(old.id, |newest| newest.schema_id.min(old.id));
         let mut changes = Vec::new();
-        for id in first..old.id {
-            changes.push((self.get(id)?, self.get(id.saturating_add(1))?));
+        // one may be missing that another program has made another one of
+        let ids = self.ids()?.into_iter().filter(|id| (first..=old.id).contains(id));
+        let known = ids.map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
+        for pair in known.windows(2) {
+            if let [before, after] = pair {
+                changes.push((before.clone(), after.clone()));
+            }
         }
         changes.push((Arc::new(old.clone()), Arc::new(new.clone())));
         Ok(changes)

@@ -73,7 +73,10 @@ impl Table {
         };
         let name = Served::at(location).map(|served| served.name(branch).to_string());
         let name = name.unwrap_or_else(|| name_of(location, branch));
+        // its file is replaced when it is decided about it
+        let may_be_replaced = schema.is_pending();
         let written = written(&fs, branch, &schemas.path(schema.id)).map_err(|e| e.with("path", location))?;
+        let written = written.filter(|_| !may_be_replaced);
         let ctx = context(own, name, location, branch, schema, schemas, &of_tables(&dynamic_options))?;
         Ok(Self { ctx: TableContext { written, ..ctx }, dynamic_options })
     }

@@ -245,7 +245,7 @@ fn schema() -> TableSchema {
         options: BTreeMap::new(),
         comment: None,
         time_millis: 0,
-        pending: false,
+        pending: None,
     }
 }
 

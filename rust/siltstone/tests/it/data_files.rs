@@ -327,7 +327,7 @@ fn new_table(options: &[(&str, &str)]) -> TableContext {
         options,
         comment: None,
         time_millis: 0,
-        pending: false,
+        pending: None,
     };
     let io: FileIoRef = Arc::new(FaultFileIo::new());
     let options = CoreOptions::parse(&schema.options).unwrap();

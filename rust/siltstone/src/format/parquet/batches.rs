@@ -6,9 +6,10 @@ use arrow_array::RecordBatch;
 
 use super::{
     chunks::Chunks,
-    decoder::{Decoder, Open, Part},
+    decoder::{Decoder, Open},
     error::{broken, other_rows},
     guard::guarded,
+    part::Part,
     shape::Shape,
     views::Slices,
 };

@@ -4,6 +4,7 @@
 //! column chunk in windows of 1 MiB, neighbouring small chunks together.
 
 use std::{
+    collections::VecDeque,
     io::Read,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
@@ -21,6 +22,8 @@ use parquet::{
 use super::{
     column_chunk::chunk_range,
     pages::{MAX_HEAD, PageLimits, endless_head},
+    part::Part,
+    runs::{GAP, runs},
 };
 use crate::{
     cancel,
@@ -37,8 +40,17 @@ const TAIL: u64 = 64 * 1024;
 const WINDOW: u64 = 1024 * 1024;
 /// What is read of the head of a page: one with short bounds fits.
 const AHEAD: u64 = 256;
-/// Column chunks that are this near to each other are read together.
-const GAP: u64 = 16 * 1024;
+
+/// What is read together.
+#[derive(Clone, Copy)]
+pub(super) enum Ahead<'a> {
+    /// Column chunks.
+    Chunks,
+    /// Pages that have some of these rows.
+    Pages(&'a VecDeque<Part>),
+    /// Dictionaries; the rest as it is asked for.
+    Nothing,
+}
 
 /// A file's bytes, some of them in memory.
 #[derive(Clone)]
@@ -64,6 +76,8 @@ struct Shared {
 struct Segment {
     range: Range<u64>,
     row_group: usize,
+    /// The column, where it has several.
+    leaf: Option<usize>,
     window: Mutex<(u64, Bytes)>,
 }
 
@@ -95,18 +109,42 @@ impl Chunks {
         Ok(Self(Arc::new(Shared { path, input, size, kept: (start, tail), segments, pages, failed, batch })))
     }
 
-    /// The same file, prepared for reading these column chunks, `ahead` or page by page.
-    pub(crate) fn plan(
+    /// A file whose end was read before.
+    pub(crate) fn known(input: Arc<dyn InputFile>, size: u64) -> Self {
+        Self(Arc::new(Shared {
+            path: input.path().to_owned(),
+            input: Some(input),
+            size,
+            kept: (size, Bytes::new()),
+            segments: Vec::new(),
+            pages: PageLimits::default(),
+            failed: Mutex::default(),
+            batch: Mutex::default(),
+        }))
+    }
+
+    /// Whether all of it is in memory.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.input.is_none()
+    }
+
+    /// The same file, prepared for reading these column chunks.
+    pub(super) fn plan(
         &self,
         metadata: &ParquetMetaData,
         row_groups: &[usize],
         leaf: &dyn Fn(usize) -> bool,
-        ahead: bool,
+        ahead: Ahead<'_>,
     ) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         for index in row_groups {
             let Some(group) = metadata.row_groups().get(*index) else { continue };
-            let range = if ahead { chunk_range } else { dictionary_range };
+            if let Ahead::Pages(parts) = ahead {
+                let leaves = (0..group.num_columns()).filter(|i| leaf(*i));
+                leaves.for_each(|leaf| self.plan_pages(metadata, parts, (*index, leaf), &mut segments));
+                continue;
+            }
+            let range = if matches!(ahead, Ahead::Chunks) { chunk_range } else { dictionary_range };
             let chunks = group.columns().iter().enumerate().filter(|(i, _)| leaf(*i)).map(|(_, c)| range(c));
             let mut ranges: Vec<Range<u64>> = chunks.flatten().filter(|r| r.end <= self.0.size).collect();
             ranges.sort_by_key(|r| r.start);
@@ -118,7 +156,7 @@ impl Chunks {
                     {
                         last.range.end = last.range.end.max(range.end);
                     }
-                    _ => segments.push(Segment { range, row_group: *index, window: Mutex::default() }),
+                    _ => segments.push(Segment::new(range, *index, None)),
                 }
             }
         }
@@ -133,6 +171,25 @@ impl Chunks {
             failed: Mutex::default(),
             batch: Mutex::default(),
         }))
+    }
+
+    /// The pages of a column that have rows of these parts; where nobody knows which these are, all of them.
+    fn plan_pages(
+        &self,
+        metadata: &ParquetMetaData,
+        parts: &VecDeque<Part>,
+        (group, leaf): (usize, usize),
+        segments: &mut Vec<Segment>,
+    ) {
+        let Some(chunk) = metadata.row_groups().get(group).and_then(|group| group.columns().get(leaf)) else { return };
+        let of_group = || parts.iter().filter(|part| part.group == group);
+        let pages: Option<Vec<_>> = of_group().map(|part| runs(metadata, part, leaf)).collect();
+        let ranges = match pages {
+            Some(pages) => dictionary_range(chunk).into_iter().chain(pages.into_iter().flatten()).collect(),
+            None => Vec::from_iter(chunk_range(chunk)),
+        };
+        let inside = ranges.into_iter().filter(|range| range.end <= self.0.size);
+        segments.extend(inside.map(|range| Segment::new(range, group, Some(leaf))));
     }
 
     /// The same file with these bytes of it in memory, and no others.
@@ -288,6 +345,11 @@ impl Shared {
         let bytes = part(&window, &wanted);
         drop(window);
         self.forget_before(segment.row_group);
+        let before = at.checked_sub(1).and_then(|before| self.segments.get(before));
+        // the pages of a column are read in order, each time that they are
+        if let Some(before) = before.filter(|before| before.leaf.is_some() && before.leaf == segment.leaf) {
+            before.forget();
+        }
         bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", &self.path))
     }
 
@@ -299,9 +361,19 @@ impl Shared {
     /// Row groups are read in order: earlier ones are not needed again.
     fn forget_before(&self, row_group: usize) {
         for segment in self.segments.iter().filter(|s| s.row_group < row_group) {
-            if let Ok(mut window) = segment.window.try_lock() {
-                *window = (0, Bytes::new());
-            }
+            segment.forget();
+        }
+    }
+}
+
+impl Segment {
+    fn new(range: Range<u64>, row_group: usize, leaf: Option<usize>) -> Self {
+        Self { range, row_group, leaf, window: Mutex::default() }
+    }
+
+    fn forget(&self) {
+        if let Ok(mut window) = self.window.try_lock() {
+            *window = (0, Bytes::new());
         }
     }
 }
@@ -412,7 +484,7 @@ mod tests {
         let input = file(9_000_000);
         let chunks = Chunks::open(Arc::clone(&input) as Arc<dyn InputFile>, None).unwrap();
         let mut shared = Arc::try_unwrap(chunks.0).ok().unwrap();
-        shared.segments = vec![Segment { range: 0..5_000_000, row_group: 0, window: Mutex::default() }];
+        shared.segments = vec![Segment::new(0..5_000_000, 0, None)];
         let chunks = Chunks(Arc::new(shared));
         for start in (0..4_900_000).step_by(10_000) {
             let bytes = chunks.get_bytes(start, 9_999).unwrap();

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use super::{ParquetFile, ParquetFileWriter, ParquetWriteOptions, parquet_schema};
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::{DataFileReader, DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile},
+    format::{DataFileReader, DataFileWriter, DataFormat, Encoding, Footers, WriteOptions, WrittenFile},
     fs::{InputFile, OutputFile},
     options::CoreOptions,
     types::DataField,
@@ -40,9 +40,20 @@ impl DataFormat for Parquet {
         Ok(Arc::new(ParquetFile::open(input, Some(size))?))
     }
 
+    fn open_known(
+        &self,
+        input: Arc<dyn InputFile>,
+        size: u64,
+        _: &BTreeMap<String, String>,
+        footers: &Arc<Footers>,
+    ) -> Result<Arc<dyn DataFileReader>> {
+        Ok(Arc::new(ParquetFile::open_known(input, size, footers)?))
+    }
+
     fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
-        let WriteOptions { compression, table, memory, .. } = options;
-        let options = ParquetWriteOptions::new(compression, table.zstd_level, table.file_block_size, &table.parquet)?;
+        let WriteOptions { compression, table, memory, keyed, .. } = options;
+        let (level, block_size) = (table.zstd_level, table.file_block_size);
+        let options = ParquetWriteOptions::new(compression, level, block_size, &table.parquet, keyed)?;
         Ok(Arc::new(options.with_threads(THREADS).within(memory)))
     }
 
@@ -65,7 +76,7 @@ impl DataFormat for Parquet {
             }
             _ => {
                 let alone = BTreeMap::from([(key.clone(), value.clone())]);
-                ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &alone).map(drop)
+                ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &alone, false).map(drop)
             }
         });
         each.collect()

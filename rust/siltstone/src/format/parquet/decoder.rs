@@ -9,7 +9,6 @@ use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{
         ArrowPredicateFn, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-        RowSelection,
     },
 };
 
@@ -18,28 +17,11 @@ use super::{
     counted::{Counted, row_filter},
     guard::guarded,
     measure::{Measured, measure},
+    part::Part,
     shape::Shape,
     views::Slices,
 };
 use crate::{error::Result, format::TestRows, limits};
-
-/// Rows of a row group that are read.
-pub(super) struct Part {
-    /// Which row group.
-    pub(super) group: usize,
-    /// The numbers of its rows in the file.
-    pub(super) rows: Range<i64>,
-    /// Some of them; `None`: all.
-    pub(super) selection: Option<RowSelection>,
-}
-
-impl Part {
-    /// How many rows.
-    pub(super) fn chosen(&self) -> usize {
-        let all = || usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(0);
-        self.selection.as_ref().map_or_else(all, RowSelection::row_count)
-    }
-}
 
 /// Row numbers of the rows to come.
 #[derive(Clone)]

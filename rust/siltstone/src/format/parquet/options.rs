@@ -19,6 +19,8 @@ const DEFAULT_BLOCK_SIZE: u64 = 128 * MIB;
 const DEFAULT_PAGE_SIZE: u64 = MIB;
 /// parquet-mr's largest number of rows in a page.
 const DEFAULT_PAGE_ROWS: u64 = 20_000;
+/// The same where rows are looked for by their keys: each one takes a page of every column.
+const KEYED_PAGE_ROWS: u64 = 4_000;
 
 /// Encoding options of one file.
 #[derive(Clone, Debug)]
@@ -42,21 +44,23 @@ pub struct ParquetWriteOptions {
 
 impl ParquetWriteOptions {
     /// From `file.compression` and its level, `file.block-size`, and the table's `parquet.*` options, whose keys may
-    /// come with or without the prefix.
+    /// come with or without the prefix; `keyed`: single rows are looked for by a key.
     pub fn new(
         compression: &str,
         zstd_level: i32,
         block_size: Option<u64>,
         properties: &BTreeMap<String, String>,
+        keyed: bool,
     ) -> Result<Self> {
         let properties = Properties(properties);
+        let page_rows = if keyed { KEYED_PAGE_ROWS } else { DEFAULT_PAGE_ROWS };
         let name = properties.get("compression").unwrap_or(compression);
         let zstd_level = properties.number("compression.codec.zstd.level")?.unwrap_or(i64::from(zstd_level));
         let mut options = Self {
             compression: codec(name, zstd_level)?,
             block_size: properties.size("block.size")?.or(block_size).unwrap_or(DEFAULT_BLOCK_SIZE).max(1),
             page_size: to_usize(properties.size("page.size")?.unwrap_or(DEFAULT_PAGE_SIZE)),
-            page_rows: to_usize(properties.size("page.row.count.limit")?.unwrap_or(DEFAULT_PAGE_ROWS)),
+            page_rows: to_usize(properties.size("page.row.count.limit")?.unwrap_or(page_rows)),
             dictionary_page_size: to_usize(properties.size("dictionary.page.size")?.unwrap_or(DEFAULT_PAGE_SIZE)),
             dictionary: properties.flag("enable.dictionary")?.unwrap_or(true),
             dictionary_columns: BTreeMap::new(),
@@ -206,7 +210,7 @@ mod tests {
 
     fn parse(pairs: &[(&str, &str)]) -> Result<ParquetWriteOptions> {
         let map = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        ParquetWriteOptions::new("zstd", 1, None, &map)
+        ParquetWriteOptions::new("zstd", 1, None, &map, false)
     }
 
     #[test]

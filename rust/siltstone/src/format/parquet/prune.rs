@@ -283,7 +283,7 @@ fn leaf_of(schema: &SchemaDescriptor, named: &[usize], field: &DataField) -> Opt
 }
 
 /// Where the pages of a column chunk lie; `None` without an index, or with one that leaves rows before its first page out.
-fn page_locations(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<&[PageLocation]> {
+pub(super) fn page_locations(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<&[PageLocation]> {
     let locations = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
     locations.first().is_some_and(|page| page.first_row_index == 0).then_some(locations.as_slice())
 }

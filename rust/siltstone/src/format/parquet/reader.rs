@@ -17,13 +17,14 @@ use super::{
     super::prune::{Block, Claim, Prune},
     batch_size::{batch_rows, element_bytes},
     batches::ParquetBatches,
-    chunks::Chunks,
+    chunks::{Ahead, Chunks},
     claims::{claims, misplaced_page},
-    decoder::{Decoder, Part, Tested},
+    decoder::{Decoder, Tested},
     error::{broken, other_rows},
     footer,
     guard::guarded,
     page_index,
+    part::Part,
     project::{Projection, counting_leaf, project},
     prune::{Pruner, blocks},
     schema::without_int96,
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    format::{DataFileReader, FileRead, RowTest, RowsStream},
+    format::{DataFileReader, FileRead, Footers, RowTest, RowsStream},
     fs::InputFile,
     limits,
     types::DataField,
@@ -48,6 +49,8 @@ pub struct ParquetFile {
     metadata: Arc<ParquetMetaData>,
     /// the page indexes are there
     indexed: bool,
+    /// Where they are kept.
+    footers: Option<Arc<Footers>>,
 }
 
 impl ParquetFile {
@@ -73,7 +76,17 @@ impl ParquetFile {
         if rows.try_fold(0_i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0)).is_none() {
             return Err(broken(chunks.path()));
         }
-        Ok(Self { chunks, metadata: Arc::new(metadata), indexed: false })
+        Ok(Self { chunks, metadata: Arc::new(metadata), indexed: false, footers: None })
+    }
+
+    /// The same; with its page indexes, where the end of the file was read before.
+    pub fn open_known(input: Arc<dyn InputFile>, size: u64, footers: &Arc<Footers>) -> Result<Self> {
+        let footers = Some(Arc::clone(footers));
+        let known = footers.as_ref().and_then(|footers| footers.get::<ParquetMetaData>(input.path(), size));
+        match known {
+            Some(metadata) => Ok(Self { chunks: Chunks::known(input, size), metadata, indexed: true, footers }),
+            None => Ok(Self { footers, ..Self::open(input, Some(size))? }),
+        }
     }
 
     /// Rows of the file.
@@ -111,8 +124,8 @@ impl ParquetFile {
             is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
         self.check_values(&parts, &wanted)?;
-        // chosen rows: where each page lies is known, and reading ahead of one would be in vain
-        let ahead = request.rows.is_none() || metadata.offset_index().is_none();
+        // of chosen rows it is known where their pages lie
+        let ahead = if request.rows.is_none() { Ahead::Chunks } else { Ahead::Pages(&parts) };
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
@@ -170,6 +183,12 @@ impl ParquetFile {
         })
     }
 
+    /// [`Self::pruned`], with the page indexes.
+    pub(super) fn left_by(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
+        let (_, parts) = self.pruned(prune)?;
+        Ok((self.with_page_index()?, parts))
+    }
+
     /// Row groups and rows that the condition leaves.
     fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
         let groups = self.groups().map(|(group, rows)| Part { group, rows, selection: None });
@@ -222,12 +241,17 @@ impl ParquetFile {
         let chunks = page_index::checked(&self.chunks, &self.metadata)?;
         limits::ask(self.metadata.memory_size(), "the footer of a Parquet file")
             .map_err(|e| e.with("file", chunks.path()))?;
-        guarded(&chunks, || {
+        let metadata = guarded(&chunks, || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&self.metadata))
                 .with_page_index_policy(PageIndexPolicy::Optional);
             reader.read_page_indexes(&chunks)?;
             Ok(Arc::new(reader.finish()?))
-        })
+        })?;
+        // a small file is read at once each time
+        if let Some(footers) = self.footers.as_ref().filter(|_| !self.chunks.is_whole()) {
+            footers.keep(self.chunks.path(), self.chunks.size(), &metadata, metadata.memory_size());
+        }
+        Ok(metadata)
     }
 
     /// The file with its page indexes at hand, for many reads.
@@ -243,7 +267,7 @@ impl ParquetFile {
     pub fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {
         let metadata = self.with_page_index()?;
         let groups: Vec<usize> = (0..metadata.num_row_groups()).collect();
-        let chunks = self.chunks.plan(&metadata, &groups, &|_| true, false);
+        let chunks = self.chunks.plan(&metadata, &groups, &|_| true, Ahead::Nothing);
         if let Some(what) = guarded(&chunks, || misplaced_page(&chunks, &metadata))? {
             return Err(Error::corrupt(chunks.path(), 0, "an index of the pages as they are", what));
         }
@@ -272,6 +296,10 @@ impl DataFileReader for ParquetFile {
 
     fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
         Self::blocks(self, columns)
+    }
+
+    fn parts(&self, columns: &[DataField], prune: Option<&Prune>) -> Result<Option<Vec<Vec<Range<i64>>>>> {
+        Self::parts(self, columns, prune)
     }
 
     fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {

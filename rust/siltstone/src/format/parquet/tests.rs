@@ -67,7 +67,7 @@ impl InputFile for Stored {
 
 fn options(pairs: &[(&str, &str)]) -> ParquetWriteOptions {
     let map: BTreeMap<String, String> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    ParquetWriteOptions::new("zstd", 1, None, &map).unwrap()
+    ParquetWriteOptions::new("zstd", 1, None, &map, false).unwrap()
 }
 
 fn write(fields: &[DataField], batches: &[RecordBatch], options: &ParquetWriteOptions) -> (Bytes, WrittenFile) {

@@ -161,10 +161,14 @@ fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {
     copy_schemas(main, root, Some(snapshot.schema_id))
 }
 
-/// Copies schema files, up to one or all.
+/// Copies schema files, up to one, or all that count.
 fn copy_schemas(main: &TableContext, root: &str, up_to: Option<i64>) -> Result<()> {
     let schemas = SchemaManager::new(main.fs.clone(), &main.location);
     let theirs = SchemaManager::new(main.fs.clone(), root);
+    let up_to = match up_to {
+        None => schemas.latest()?.map(|newest| newest.id),
+        last => last,
+    };
     let ids = schemas.ids()?;
     let wanted: Vec<i64> = ids.into_iter().filter(|id| up_to.is_none_or(|last| *id <= last)).collect();
     for id in wanted {

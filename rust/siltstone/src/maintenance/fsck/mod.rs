@@ -182,20 +182,26 @@ impl Check<'_> {
 
 impl Check<'_> {
     /// The schema to go by, and a finding where an alter beside the first commit has left another one.
-    fn in_time(&mut self, newest: Option<Arc<TableSchema>>, schemas: &SchemaManager) -> Result<Option<Arc<TableSchema>>> {
+    fn in_time(
+        &mut self,
+        newest: Option<Arc<TableSchema>>,
+        schemas: &SchemaManager,
+    ) -> Result<Option<Arc<TableSchema>>> {
         let Some(newest) = newest else { return Ok(None) };
         // what else is wrong with the versions is found where they are looked at
         let Ok(Some(option)) = schemas.late_option(&newest) else { return Ok(Some(newest)) };
-        let text = format!("it has '{option}' otherwise than the schema of the newest version, whose files were made so");
-        let repair = if newest.pending { TAKEN_AWAY } else { SET_BACK };
+        let text =
+            format!("it has '{option}' otherwise than the schema of the newest version, whose files were made so");
+        let repair = if newest.is_pending() { TAKEN_AWAY } else { SET_BACK };
         self.verdict.warning("late-schema", &schemas.path(newest.id), text, repair);
-        if newest.pending { schemas.latest() } else { Ok(Some(newest)) }
+        if newest.is_pending() { schemas.latest() } else { Ok(Some(newest)) }
     }
 }
 
 const TAKEN_AWAY: &str = "an alter that was stopped has left it; commit something, or alter the table: that takes it away, and until then \
      other programs go by it";
-const SET_BACK: &str = "where rows are not found, or merged otherwise, set the option to what it was, or remove it, by an alter";
+const SET_BACK: &str =
+    "where rows are not found, or merged otherwise, set the option to what it was, or remove it, by an alter";
 
 /// Whether an error is about the table's files, not about the storage or what siltstone can do.
 fn is_of_table(e: &Error) -> bool {

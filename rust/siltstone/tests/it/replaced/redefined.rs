@@ -133,27 +133,27 @@ fn no_schema_is_made_of_one_that_comes_too_late() {
     assert!(calls > 100 && others_made > 100, "{calls}: {others_made}");
 }
 
-/// A handle whose process is killed before a call; before another call a commit comes about.
+/// A handle whose process is killed before a call; before another call something else comes about.
 struct Killed {
     calls: AtomicU64,
-    commit_at: u64,
+    other_at: u64,
     dead_from: u64,
-    commit: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    other: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl fmt::Debug for Killed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a commit before call {}, killed before {}", self.commit_at, self.dead_from)
+        write!(f, "another one before call {}, killed before {}", self.other_at, self.dead_from)
     }
 }
 
 impl BeforeCall for Killed {
     fn before(&self, _what: &str, _path: &str) -> Result<()> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
-        if call == self.commit_at
-            && let Some(commit) = self.commit.lock().unwrap().take()
+        if call == self.other_at
+            && let Some(other) = self.other.lock().unwrap().take()
         {
-            commit();
+            other();
         }
         if call < self.dead_from { Ok(()) } else { Err(siltstone::Error::new(ErrorKind::Storage, "killed")) }
     }
@@ -172,8 +172,8 @@ fn killed_alter(kind: Kind, commit_at: u64, killed_at: u64) -> Option<(FaultFile
         *end.lock().unwrap() = Some(writer.commit(Committable::default()).is_ok());
         writer.close();
     };
-    let commit = Mutex::new(Some(Box::new(commit) as Box<dyn FnOnce() + Send>));
-    let gate = Arc::new(Killed { calls: AtomicU64::new(0), commit_at, dead_from: killed_at, commit });
+    let other = Mutex::new(Some(Box::new(commit) as Box<dyn FnOnce() + Send>));
+    let gate = Arc::new(Killed { calls: AtomicU64::new(0), other_at: commit_at, dead_from: killed_at, other });
     let table = Table::open_with(
         Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)),
         HOME,
@@ -257,6 +257,85 @@ fn a_fixed_option_can_be_set_back_to_what_the_files_were_made_with() {
     writer.close();
     assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::CommitConflict, Some(OPTION)), "{error}");
     let newest = main_of(&io).context().schema.clone();
-    assert_eq!((newest.id, newest.options.contains_key(OPTION), newest.pending), (2, false, false));
+    assert_eq!((newest.id, newest.options.contains_key(OPTION), newest.pending), (2, false, Some(false)));
     go_on(&io, &everything(&io), "set back");
+}
+
+/// The first commit was held up before its version got its name, an alter of a fixed option was decided meanwhile, and the commit
+/// was killed before it looked again: others built on the version, which has the option otherwise.
+#[test]
+fn a_first_commit_that_is_killed_beside_an_alter_of_a_fixed_option_counts_under_the_old_one_or_not_at_all() {
+    let (mut taken_back, mut kept, mut cases) = (0, 0, 0);
+    for kind in [APPEND, KEYED] {
+        for killed_at in 0.. {
+            let mut ended = true;
+            for alter_at in (0..=killed_at).rev().take(6) {
+                let io = made(kind, 0);
+                let altered = Arc::new(Mutex::new(None));
+                let gate = Arc::new(Later::new(alter_at, killed_at, Arc::clone(&altered), io.clone()));
+                let table = open(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)), HOME, "main");
+                let mut writer =
+                    table.writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() }).unwrap();
+                writer.write(&batch(&[OURS]), None).unwrap();
+                gate.armed.store(true, Ordering::SeqCst);
+                let committed = writer.commit(Committable::default()).is_ok();
+                writer.close();
+                let Some(altered) = *altered.lock().unwrap() else { continue };
+                if gate.calls.load(Ordering::SeqCst) <= killed_at {
+                    continue;
+                }
+                ended = false;
+                cases += 1;
+                let what = format!("{kind:?}: alter {alter_at} {altered}, killed {killed_at} {committed}");
+                let had = everything(&io).values().any(|rows| rows.contains(&OURS));
+                put(&main_of(&io), (99, 990)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let found = everything(&io);
+                let has = found.values().any(|rows| rows.contains(&OURS));
+                assert!(has || !committed, "{what}: lost");
+                assert!(!(has && altered), "{what}: under another option");
+                assert_eq!(main_of(&io).context().schema.options.contains_key(OPTION), altered, "{what}");
+                if has {
+                    kept += 1
+                } else {
+                    taken_back += usize::from(had)
+                }
+                check_whole(&io, &what);
+            }
+            if ended {
+                assert!(killed_at > 20, "a commit makes more calls than {killed_at}");
+                break;
+            }
+        }
+    }
+    assert!(cases > 100 && taken_back > 0 && kept > 0, "{cases}: {taken_back}, {kept}");
+}
+
+/// A handle that is counted from some moment on: before one call a fixed option is altered, before another it is killed.
+#[derive(Debug)]
+struct Later {
+    armed: AtomicBool,
+    calls: AtomicU64,
+    alter_at: u64,
+    dead_from: u64,
+    altered: Arc<Mutex<Option<bool>>>,
+    io: FaultFileIo,
+}
+
+impl Later {
+    fn new(alter_at: u64, dead_from: u64, altered: Arc<Mutex<Option<bool>>>, io: FaultFileIo) -> Self {
+        Self { armed: AtomicBool::new(false), calls: AtomicU64::new(0), alter_at, dead_from, altered, io }
+    }
+}
+
+impl BeforeCall for Later {
+    fn before(&self, _what: &str, _path: &str) -> Result<()> {
+        if !self.armed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        if call == self.alter_at {
+            *self.altered.lock().unwrap() = Some(set(&mut main_of(&self.io), OPTION, "data").is_ok());
+        }
+        if call < self.dead_from { Ok(()) } else { Err(siltstone::Error::new(ErrorKind::Storage, "killed")) }
+    }
 }

@@ -44,7 +44,7 @@ impl Table {
             options: all.clone(),
             comment: None,
             time_millis: 0,
-            pending: false,
+            pending: None,
         };
         let options = CoreOptions::parse(&all).unwrap();
         let at = |name: &String| fields.iter().position(|f| f.name == *name).unwrap();
