@@ -63,7 +63,11 @@ def _partition_value(column: str, value: Any) -> str | None:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise InvalidArgument(f"{shown(value)} in a partition is not UTF-8", context={"column": column}) from None
+            raise InvalidArgument(
+                f"{shown(value)} in a partition is not UTF-8",
+                hint=f"delete the rows where the column is the value: {column} = X'{value.hex()}'",
+                context={"column": column},
+            ) from None
     if isinstance(value, (int, float, decimal.Decimal, dt.date, dt.time)):
         return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else written(column, value)
     raise InvalidArgument(

@@ -5,13 +5,12 @@ An expression is a description; the core checks it against the table and evaluat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from siltstone._args import shown, text
 from siltstone._computed import Value
-from siltstone._literals import literal
+from siltstone._literals import as_json, literal
 from siltstone._spellings import Hinted, condition_hint
 from siltstone._sql import column_text, literal_text
 from siltstone.errors import InvalidArgument
@@ -65,7 +64,7 @@ class Expression:
         Raises:
             InvalidArgument: For conditions that nest more than 50 levels deep; ``a | b | c ...`` is one level.
         """
-        return json.dumps(_flat(self.tree), ensure_ascii=False)
+        return as_json(_flat(self.tree))
 
 
 class Column(Value, Hinted):
@@ -282,7 +281,7 @@ def condition_of(condition: str | Expression | Column | None, name: str = "filte
 def both(condition: tuple[str, str] | None, tree: dict[str, Any]) -> tuple[str, str]:
     """A condition as the core takes it, and another one that must hold, too."""
     if condition is None:
-        return "json", json.dumps(tree, ensure_ascii=False)
+        return "json", as_json(tree)
     form, given = condition
-    first = {"op": "sql", "text": given} if form == "sql" else json.loads(given)
-    return "json", json.dumps({"op": "and", "args": [first, tree]}, ensure_ascii=False)
+    first = as_json({"op": "sql", "text": given}) if form == "sql" else given
+    return "json", f'{{"op": "and", "args": [{first}, {as_json(tree)}]}}'

@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import sys
+from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
@@ -164,6 +165,41 @@ def test_what_tags_branches_and_snapshots_keep(make):
     t.expire_snapshots(retain_max=1, retain_min=1)
     assert keeper(t.report(), "tag", "v1").only_bytes == sums(t, tag="v1")[2] > 0
     page(report)
+
+
+@pytest.mark.parametrize("name", ["odd", "..", "a:b", "\x1b[2J", "123"])
+def test_a_branch_without_a_schema_keeps_nothing(make, name):
+    """An empty directory in ``branch``, which everybody's list of branches has, ended the report with BranchNotFound."""
+    t = make(KEYED, ["id"], bucket=1)
+    t.upsert([{"id": 1, "item": "a"}])
+    t.branches.create("fix", version=1)
+    (Path(t.location) / "branch" / f"branch-{name}").mkdir()
+    report = t.report()
+    assert keeper(report, "branch", name).snapshot is None
+    assert keeper(report, "branch", "fix").snapshot == 1
+    page(report)
+    with pytest.raises(st.errors.BranchNotFound, match=r"has no schema[^$]*\nhint: its directory holds no schema"):
+        st.open_table(t.location, branch=name)
+    # as in Java: it stands in the list, its name is taken, and orphan files are not looked for until it is gone
+    assert [branch.name for branch in t.branches] == sorted(["fix", name])
+    assert [finding.place for finding in t.maintenance.fsck().problems] == [name]
+    with pytest.raises(st.errors.CorruptFile, match="has no schema"):
+        t.maintenance.remove_orphan_files(older_than="1d", dry_run=True)
+    t.branches.delete(name)
+    assert t.maintenance.fsck().problems == []
+
+
+@pytest.mark.parametrize("name", ["main", "", "  "])
+def test_a_directory_of_a_name_of_main_is_no_branch(make, name):
+    """It stood in the list as ``main``, and a blank one could be listed and not be opened."""
+    t = make(KEYED, ["id"], bucket=1)
+    t.upsert([{"id": 1, "item": "a"}])
+    (Path(t.location) / "branch" / f"branch-{name}").mkdir(parents=True)
+    assert list(t.branches) == []
+    assert t.inspect("branches").to_arrow().num_rows == 0
+    assert [keeper.kind for keeper in t.report().keepers] == ["newest"]
+    assert t.maintenance.fsck().problems == []
+    t.maintenance.remove_orphan_files(older_than="1d", dry_run=True)
 
 
 def test_more_versions_than_can_be_compared_are_counted(make, monkeypatch):

@@ -88,3 +88,41 @@ def test_a_signal_ends_each_operation_on_each_kind_of_table(tables, kind, operat
     # two of three, because a machine can stop a whole process for a while
     assert sorted(answers)[1] < 0.5, answers
     assert t.maintenance.fsck().problems == []
+
+
+#: Lists of many values, as conditions.
+LISTS = {
+    "numbers": lambda: st.col("id").is_in(range(3_000_000)),
+    "numbers in no order": lambda: st.col("id").is_in(np.random.default_rng(1).permutation(2_000_000)),
+    "texts": lambda: st.col("v").is_in([f"value-{n}" for n in range(2_000_000)]),
+    "fractions": lambda: st.col("f").is_in([n / 8 for n in range(1_000_000)]),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs setitimer")
+@pytest.mark.parametrize("which", LISTS)
+def test_a_signal_ends_a_filter_of_millions_of_values(make, which):
+    """Nobody was asked while the list was read, bound, and made anew into hashes for each batch of each thread."""
+    t = make({"id": "BIGINT", "v": "STRING", "f": "DOUBLE"}, [], bucket=-1)
+    t.append(pa.table({"id": MORE["id"], "v": MORE["v"], "f": pa.array(np.arange(ROWS) / 8)}))
+    condition = LISTS[which]()
+    for delay in (0.05, 0.2, 0.4, 0.8, 1.6):
+        answers = []
+        for _ in range(3):
+            with contextlib.suppress(Stop), signal_after(delay) as sent:
+                for _ in range(100):
+                    t.scan(["id"], condition).to_arrow()
+            answers.append(time.monotonic() - sent)
+        # two of three, because a machine can stop a whole process for a while
+        assert sorted(answers)[1] < 0.5, (delay, answers)
+
+
+def test_a_filter_of_many_values_finds_the_rows_of_each(make):
+    """Whatever the parts in which the list goes to the core, and with other conditions beside it."""
+    t = make({"id": "BIGINT", "v": "STRING"}, [], bucket=-1)
+    t.append(pa.table({"id": pa.array(range(0, 400_000, 1000)), "v": ["x"] * 400}))
+    many = st.col("id").is_in(range(200_000))
+    assert t.scan(filter=many).count() == 200
+    assert t.scan(filter=~many & (st.col("v") == "x")).count() == 200
+    assert t.scan(filter=many & (st.col("v") == "y")).count() == 0
+    assert t.scan(filter=(st.col("id").is_not_in([None, *range(100_000)])) | many).count() == 200

@@ -284,3 +284,34 @@ def test_other_forms_of_a_value_name_its_partition(make, kind, stored, given):
         t.append([{"p": stored, "v": 1}])
         t.truncate({"p": value})
         assert t.scan().count() == 0, value
+
+
+@pytest.mark.parametrize("kind", ["BYTES", "BINARY(2)"])
+def test_bytes_that_are_no_text_are_never_taken_for_others(make, kind):
+    """Java shows all of them as U+FFFD, and so do we: what is shown of one dropped nothing, or the partition that has these
+    characters as its bytes."""
+    t = make({"p": kind, "v": "INT"}, [], ["p"], partition__legacy_name="false")
+    values = [b"\xff", b"ab", "\ufffd".encode()[:2]] + ([] if kind == "BINARY(2)" else ["\ufffd".encode()])
+    t.append([{"p": value, "v": at} for at, value in enumerate(values)])
+    for partition in (t.partitions()[-1].spec, {"p": "\ufffd"}, {"p": b"\xff"}):
+        for use in (
+            lambda spec: t.drop_partitions(spec),
+            lambda spec: t.compact(partitions=[spec]),
+            lambda spec: t.overwrite([{"p": b"ab", "v": 9}], partition=spec),
+        ):
+            with pytest.raises(e.InvalidArgument) as refused:
+                use(partition)
+            assert "p = X'ff" in str(refused.value)
+    assert t.count() == len(values) and t.snapshot().id == 1
+    for value in values:
+        t.delete(f"p = X'{value.hex()}'")
+        assert value not in t.scan().to_arrow()["p"].to_pylist()
+    assert t.snapshot().id == 1 + len(values) and t.snapshot().kind == "OVERWRITE"
+
+
+def test_bytes_that_are_a_text_are_named_by_it(make):
+    t = make({"p": "BYTES", "v": "INT"}, [], ["p"], partition__legacy_name="false")
+    t.append([{"p": value, "v": 1} for value in (b"ab", "\u65e5".encode())])
+    t.drop_partitions({"p": b"ab"})
+    t.drop_partitions(t.partitions()[0].spec)
+    assert t.count() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import urllib.parse
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from siltstone import _core
 from siltstone.catalog.hive_client import HiveClient
 from siltstone.catalog.hive_tables import Tables
+from siltstone.errors import BranchNotFound
 from siltstone.versions import Snapshot
 
 #: Partitions that are added in one request.
@@ -33,8 +35,10 @@ class Partitions:
             StorageError: The metastore does not answer, or refuses.
         """
         main = self._opened(location, "main")
-        others = [name for name, _ in main.maintenance.branches() if name != "main"]
-        branches = {"main": main, **{name: self._opened(location, name) for name in others}}
+        branches = {"main": main}
+        for name, _ in main.maintenance.branches():
+            with contextlib.suppress(BranchNotFound):  # just dropped, or without a schema: it has no files
+                branches[name] = self._opened(location, name)
         newest = {name: branch.snapshot(None) for name, branch in branches.items()}
         if self._seen.get(location) == newest:
             return

@@ -14,7 +14,7 @@ import click
 from siltstone._core import __version__
 from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
-from siltstone.cli import exits, query
+from siltstone.cli import exits, query, streams
 from siltstone.cli.commands import (
     branches,
     call,
@@ -205,7 +205,7 @@ for module in _MODULES:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with its exit code."""
-    code = _run(args)
+    code = streams.taken() or _run(args)
     if args is None:
         query.leave(code)
     if code != exits.OK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from siltstone.errors import BranchNotFound
 from siltstone.health.figures import Keeper, Moment
 from siltstone.health.files import Figures, KeptVersion
 from siltstone.inspection import Place, scan_of
@@ -70,7 +71,10 @@ def versions_of(table: Table, latest: int) -> Versions:
         versions.append(KeptVersion(len(keepers), table.branch, tag.id, tag.name))
         keepers.append(Keeper("tag", tag.name, tag.id))
     for name in _branches(table):
-        there = scan_of(Place(table.location, name, {}), "snapshots", ["snapshot_id"]).to_pylist()
+        try:
+            there = scan_of(Place(table.location, name, {}), "snapshots", ["snapshot_id"]).to_pylist()
+        except BranchNotFound:  # just dropped, or without a schema: it keeps nothing
+            there = []
         if there:
             versions.append(KeptVersion(len(keepers), name, there[-1]["snapshot_id"]))
         keepers.append(Keeper("branch", name, there[-1]["snapshot_id"] if there else None))

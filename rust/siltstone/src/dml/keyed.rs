@@ -193,7 +193,7 @@ impl<'a> Wanted<'a> {
             for column in self.batches.iter().filter_map(|batch| batch.column_by_name(key)) {
                 values.extend(datums_from_array(column.as_ref(), &field.data_type)?);
             }
-            parts.push(Predicate::In { column: key.clone(), values, negated: false });
+            parts.push(Predicate::In { column: key.clone(), values: values.into(), negated: false });
         }
         Ok(Predicate::all(parts))
     }

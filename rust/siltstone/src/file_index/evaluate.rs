@@ -132,6 +132,9 @@ impl Asked<'_, '_> {
     }
 }
 
+/// Longer lists have a value in almost every file: to look them all up takes longer than to read the rows.
+const MOST_KEYS: usize = 1 << 16;
+
 /// A question with its keys.
 enum AskedOf {
     IsNull,
@@ -155,6 +158,7 @@ impl AskedOf {
         };
         let exact = keys.trust == Trust::Exact;
         match leaf {
+            Predicate::In { values, .. } if values.len() > MOST_KEYS => None,
             Predicate::IsNull(_) => Some(Self::IsNull),
             Predicate::IsNotNull(_) => Some(Self::IsNotNull),
             Predicate::Compare { op: CompareOp::Eq, value, .. } => Some(Self::In(vec![keys.of_literal(value)?])),

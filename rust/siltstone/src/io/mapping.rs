@@ -136,5 +136,5 @@ pub(crate) fn prune(predicate: &Predicate, fields: &[DataField], file_fields: &[
         };
         columns.insert(field.name.clone(), column);
     }
-    Prune { predicate: predicate.clone().in_parts(), columns }
+    Prune { predicate: predicate.clone(), columns }
 }

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use super::{
     CompareOp, Predicate,
     like::{Pattern, Steps},
+    values::compare_values,
 };
 use crate::row::Datum;
 
@@ -42,12 +43,11 @@ pub fn may_match(predicate: &Predicate, bounds: &dyn Fn(&str) -> Option<ColumnBo
             bounds(column).is_none_or(|b| !b.all_null(row_count) && b.may_compare(*op, value))
         }
         Predicate::In { column, values, negated } => bounds(column).is_none_or(|b| {
-            !b.all_null(row_count)
-                && if *negated {
-                    values.iter().all(|v| b.may_compare(CompareOp::NotEq, v))
-                } else {
-                    values.iter().any(|v| b.may_compare(CompareOp::Eq, v))
-                }
+            !b.all_null(row_count) && {
+                let (min, max) = b.usable();
+                let is_one_value = compare_values(&min, &max) == Some(Ordering::Equal);
+                if *negated { !(is_one_value && values.has(&min)) } else { values.may_be_within(&min, &max) }
+            }
         }),
         Predicate::Like { column, pattern, escape, negated } => bounds(column)
             .is_none_or(|b| !b.all_null(row_count) && (*negated || b.may_like(&Pattern::new(pattern, *escape)))),
@@ -128,10 +128,10 @@ pub fn matches_datums(predicate: &Predicate, value: &dyn Fn(&str) -> Option<Datu
             if found.is_null() {
                 return None;
             }
-            if values.iter().any(|v| compare_values(&found, v) == Some(Ordering::Equal)) {
+            if values.has(&found) {
                 return Some(!negated);
             }
-            if values.iter().any(Datum::is_null) { None } else { Some(*negated) }
+            if values.has_null() { None } else { Some(*negated) }
         }
         Predicate::Like { column, pattern, escape, negated } => match value(column)? {
             // stopped in the middle is unknown; whoever asks next stops
@@ -155,34 +155,6 @@ fn junction(parts: &[Predicate], value: &dyn Fn(&str) -> Option<Datum>, decides:
         }
     }
     if unknown { None } else { Some(!decides) }
-}
-
-/// Order of two values of one type as predicates see it: NaN greatest, -0.0 equal to 0.0; `None` for null or
-/// values of different types.
-pub fn compare_values(a: &Datum, b: &Datum) -> Option<Ordering> {
-    Some(match (a, b) {
-        (Datum::Boolean(a), Datum::Boolean(b)) => a.cmp(b),
-        (Datum::TinyInt(a), Datum::TinyInt(b)) => a.cmp(b),
-        (Datum::SmallInt(a), Datum::SmallInt(b)) => a.cmp(b),
-        (Datum::Int(a), Datum::Int(b)) | (Datum::Date(a), Datum::Date(b)) | (Datum::Time(a), Datum::Time(b)) => {
-            a.cmp(b)
-        }
-        (Datum::BigInt(a), Datum::BigInt(b)) => a.cmp(b),
-        (Datum::Float(a), Datum::Float(b)) => compare_floats(f64::from(*a), f64::from(*b)),
-        (Datum::Double(a), Datum::Double(b)) => compare_floats(*a, *b),
-        (Datum::Decimal(a), Datum::Decimal(b)) => a.cmp(b),
-        (Datum::String(a), Datum::String(b)) => a.cmp(b),
-        (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
-        (
-            Datum::Timestamp { millis: a, nanos_of_milli: a_nanos },
-            Datum::Timestamp { millis: b, nanos_of_milli: b_nanos },
-        ) => (a, a_nanos).cmp(&(b, b_nanos)),
-        _ => return None,
-    })
-}
-
-fn compare_floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 #[cfg(test)]

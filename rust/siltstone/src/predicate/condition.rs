@@ -3,11 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Predicate, parse_predicate};
-use crate::{
-    error::{Error, ErrorKind, Result},
-    limits,
-    types::DataField,
-};
+use crate::{error::Result, limits, types::DataField};
 
 /// A condition, before it is known which columns there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +31,7 @@ impl Condition {
             }
             Self::Json(text) => {
                 ask(text, PER_JSON_BYTE)?;
-                let invalid = |e| Error::new(ErrorKind::InvalidArgument, "a predicate is not JSON").caused_by(e);
-                Predicate::from_json(&serde_json::from_str(text).map_err(invalid)?, fields)
+                Predicate::from_json(text, fields)
             }
             Self::Checked(predicate) => Ok(predicate.clone().without_not()),
         }

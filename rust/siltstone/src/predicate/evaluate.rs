@@ -5,9 +5,7 @@ use std::sync::Arc;
 use arrow_arith::boolean::{and_kleene, is_not_null, is_null, not, or_kleene};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int64Array, RecordBatch,
-    Scalar, StringArray,
-    cast::AsArray,
-    types::{Float32Type, Float64Type},
+    Scalar, StringArray, cast::AsArray,
 };
 use arrow_ord::cmp;
 use arrow_schema::DataType as Arrow;
@@ -15,13 +13,14 @@ use arrow_schema::DataType as Arrow;
 use super::{
     CompareOp, Predicate,
     like::{Pattern, Steps},
-    listed::is_among,
+    listed::ValueList,
     operand::values_of_key,
+    values::{as_integer, plain_floats},
 };
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
-    row::{Datum, ticks},
+    row::Datum,
 };
 
 /// One value per row: true, false, or null for unknown. Every column of the predicate must be in the batch.
@@ -110,23 +109,6 @@ fn constant(array: &ArrayRef, value: bool) -> BooleanArray {
     BooleanArray::new(bits, array.logical_nulls())
 }
 
-/// Floats with one zero and one NaN, so that Arrow's total order is the order of predicates.
-pub(crate) fn plain_floats(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        Arrow::Float32 => {
-            let plain: Float32Array =
-                array.as_primitive::<Float32Type>().unary(|v| if v.is_nan() { f32::NAN } else { v + 0.0 });
-            Arc::new(plain)
-        }
-        Arrow::Float64 => {
-            let plain: Float64Array =
-                array.as_primitive::<Float64Type>().unary(|v| if v.is_nan() { f64::NAN } else { v + 0.0 });
-            Arc::new(plain)
-        }
-        _ => Arc::clone(array),
-    }
-}
-
 /// A literal in an Arrow type.
 enum Fit {
     Value(ArrayRef),
@@ -155,22 +137,6 @@ fn literal(value: &Datum, data_type: &Arrow) -> Option<Fit> {
     Some(Fit::Value(array))
 }
 
-/// Values of types that are integers inside.
-pub(super) fn as_integer(value: &Datum, data_type: &Arrow) -> Option<i64> {
-    Some(match (value, data_type) {
-        (Datum::TinyInt(v), Arrow::Int8) => i64::from(*v),
-        (Datum::SmallInt(v), Arrow::Int16) => i64::from(*v),
-        (Datum::Int(v), Arrow::Int32) | (Datum::Date(v), Arrow::Date32) | (Datum::Time(v), Arrow::Time32(_)) => {
-            i64::from(*v)
-        }
-        (Datum::BigInt(v), Arrow::Int64) => *v,
-        (Datum::Timestamp { millis, nanos_of_milli }, Arrow::Timestamp(unit, _)) => {
-            ticks(*millis, *nanos_of_milli, *unit)?
-        }
-        _ => return None,
-    })
-}
-
 fn from_integer(value: i64, data_type: &Arrow) -> Option<ArrayRef> {
     let array: ArrayRef = match data_type {
         Arrow::Date32 | Arrow::Time32(_) => {
@@ -183,8 +149,8 @@ fn from_integer(value: i64, data_type: &Arrow) -> Option<ArrayRef> {
 }
 
 /// Null rows, and misses when a null is among the values, are unknown.
-fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
-    let found = if let Some(found) = is_among(array, values) {
+fn is_in(array: &ArrayRef, values: &ValueList) -> Result<BooleanArray> {
+    let found = if let Some(found) = values.among(array)? {
         found
     } else {
         let mut found = constant(array, false);
@@ -194,7 +160,7 @@ fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
         }
         found
     };
-    if values.iter().any(Datum::is_null) {
+    if values.has_null() {
         let unknown: BooleanArray = vec![None; array.len()].into_iter().collect();
         return Ok(or_kleene(&found, &unknown)?);
     }

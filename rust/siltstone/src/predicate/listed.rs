@@ -1,192 +1,339 @@
-//! Long lists of values: `IN` by hash over a batch, and in parts over bounds.
+//! Lists of values, of which a condition may have millions: what answers for them is made once, for all who share the list.
 
-use std::{cmp::Ordering, collections::HashSet, hash::Hash};
+use std::{
+    cmp::Ordering,
+    collections::HashSet,
+    fmt,
+    hash::{BuildHasher, Hash},
+    ops::Deref,
+    sync::{Arc, Mutex, OnceLock},
+};
 
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, cast::AsArray, types};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as Arrow, TimeUnit};
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
-use super::{CompareOp, Predicate, bounds::compare_values, evaluate::as_integer};
-use crate::row::Datum;
+use super::values::{as_integer, compare_values, plain_floats};
+use crate::{
+    cancel::{self, Work},
+    error::Result,
+    limits::Held,
+    row::Datum,
+};
 
 /// Shorter lists are compared one value after another.
 const SHORT: usize = 8;
-/// Values of a list that bounds are compared with together.
-const PART: usize = 32;
+/// Shorter lists have no order for bounds and single values.
+const UNORDERED: usize = 32;
+/// What is made of shorter lists is made sooner than it is waited for.
+const WORTH_WAITING: usize = 1 << 14;
+/// One element in so many asks whether to stop while they are put in order.
+const SAMPLED: u32 = 1 << 10;
 
-type Values<T> = HashSet<T, RandomState>;
+/// The values of a list. Copies are the same values, and share what is made of them: hashes for rows, an order for bounds.
+#[derive(Clone)]
+pub struct ValueList(Arc<Listed>);
 
-/// Which rows have one of the values; null for rows that are. `None`: a short list, or a type without hashes.
-pub(super) fn is_among(array: &ArrayRef, values: &[Datum]) -> Option<BooleanArray> {
-    if values.len() < SHORT {
-        return None;
-    }
-    let present = values.iter().filter(|value| !value.is_null());
-    match array.data_type() {
-        Arrow::Utf8 => {
-            let (set, column) = (set_of(present.map(text))?, array.as_string_opt::<i32>()?);
-            Some(found(array, |row| set.contains(column.value(row))))
-        }
-        Arrow::Binary => {
-            let (set, column) = (set_of(present.map(bytes))?, array.as_binary_opt::<i32>()?);
-            Some(found(array, |row| set.contains(column.value(row))))
-        }
-        Arrow::Decimal128(..) => {
-            let numbers = |value: &Datum| if let Datum::Decimal(number) = value { Some(*number) } else { None };
-            let (set, column) = (set_of(present.map(numbers))?, array.as_primitive_opt::<types::Decimal128Type>()?);
-            Some(found(array, |row| set.contains(&column.value(row))))
-        }
-        Arrow::Timestamp(unit, _) => {
-            // one that the column's unit cannot say is in no row
-            let is_moment = |value: &&Datum| matches!(value, Datum::Timestamp { .. });
-            if !present.clone().all(|value| is_moment(&value)) {
-                return None;
-            }
-            let set = present.filter_map(|value| as_integer(value, array.data_type())).collect();
-            match unit {
-                TimeUnit::Second => integers::<types::TimestampSecondType>(array, &set),
-                TimeUnit::Millisecond => integers::<types::TimestampMillisecondType>(array, &set),
-                TimeUnit::Microsecond => integers::<types::TimestampMicrosecondType>(array, &set),
-                TimeUnit::Nanosecond => integers::<types::TimestampNanosecondType>(array, &set),
-            }
-        }
-        kind => {
-            let set = set_of(present.map(|value| as_integer(value, kind)))?;
-            match kind {
-                Arrow::Int8 => integers::<types::Int8Type>(array, &set),
-                Arrow::Int16 => integers::<types::Int16Type>(array, &set),
-                Arrow::Int32 => integers::<types::Int32Type>(array, &set),
-                Arrow::Int64 => integers::<types::Int64Type>(array, &set),
-                Arrow::Date32 => integers::<types::Date32Type>(array, &set),
-                Arrow::Time32(TimeUnit::Second) => integers::<types::Time32SecondType>(array, &set),
-                Arrow::Time32(TimeUnit::Millisecond) => integers::<types::Time32MillisecondType>(array, &set),
-                _ => None,
-            }
-        }
+struct Listed {
+    values: Vec<Datum>,
+    has_null: bool,
+    /// For the type of the column that was asked about first.
+    hashes: Once<(Arrow, Hashes)>,
+    order: Once<Option<Vec<u32>>>,
+}
+
+impl From<Vec<Datum>> for ValueList {
+    fn from(values: Vec<Datum>) -> Self {
+        let has_null = values.iter().any(Datum::is_null);
+        Self(Arc::new(Listed { values, has_null, hashes: Once::default(), order: Once::default() }))
     }
 }
 
-fn text(value: &Datum) -> Option<&str> {
-    if let Datum::String(text) = value { Some(text) } else { None }
+impl Deref for ValueList {
+    type Target = [Datum];
+
+    fn deref(&self) -> &[Datum] {
+        &self.0.values
+    }
+}
+
+impl PartialEq for ValueList {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.values == other.0.values
+    }
+}
+
+impl fmt::Debug for ValueList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.values.fmt(f)
+    }
+}
+
+/// Made by whoever asks first.
+struct Once<T> {
+    made: OnceLock<T>,
+    making: Mutex<()>,
+}
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self { made: OnceLock::new(), making: Mutex::default() }
+    }
+}
+
+impl<T> Once<T> {
+    /// `waits`: for another thread that makes it, where that takes longer than to look again.
+    fn get(&self, waits: bool, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let _making = if waits { cancel::lock(&self.making)? } else { None };
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let made = make()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+}
+
+/// What says whether a value of a column is one of the list.
+enum Hashes {
+    /// the type has none
+    None,
+    Numbers(Numbers<i64>),
+    Decimals(Numbers<i128>),
+    /// where texts or bytes stand in the list
+    Places(RandomState, HashTable<u32>),
+}
+
+type Numbers<T> = HashSet<T, RandomState>;
+
+impl ValueList {
+    /// Whether a null is among them.
+    pub(super) fn has_null(&self) -> bool {
+        self.0.has_null
+    }
+
+    /// Which rows have one of the values; null for rows that are. `None`: a short list, or a type without hashes.
+    pub(super) fn among(&self, array: &ArrayRef) -> Result<Option<BooleanArray>> {
+        if self.len() < SHORT {
+            return Ok(None);
+        }
+        let make = || Ok((array.data_type().clone(), self.hashes(array.data_type())?));
+        let (kind, hashes) = self.0.hashes.get(self.len() >= WORTH_WAITING, make)?;
+        if kind == array.data_type() {
+            return Ok(self.found(array, hashes));
+        }
+        Ok(self.found(array, &self.hashes(array.data_type())?))
+    }
+
+    fn hashes(&self, kind: &Arrow) -> Result<Hashes> {
+        let numbers = |of: &dyn Fn(&Datum) -> Option<Option<i64>>| self.numbers(of).map(|set| set.map(Hashes::Numbers));
+        let made = match kind {
+            Arrow::Utf8 => self.places(text)?,
+            Arrow::Binary => self.places(bytes)?,
+            Arrow::Decimal128(..) => self.numbers(|value| decimal(value).map(Some))?.map(Hashes::Decimals),
+            // one that the column's unit cannot say is in no row
+            Arrow::Timestamp(..) => {
+                { numbers(&|value| matches!(value, Datum::Timestamp { .. }).then(|| as_integer(value, kind))) }?
+            }
+            Arrow::Float32 | Arrow::Float64 => numbers(&|value| float(value, kind).map(Some))?,
+            _ => numbers(&|value| as_integer(value, kind).map(Some))?,
+        };
+        Ok(made.unwrap_or(Hashes::None))
+    }
+
+    /// `None` where `number` knows none for a value of the list; it may say that a value has none in any row.
+    fn numbers<T: Eq + Hash>(&self, number: impl Fn(&Datum) -> Option<Option<T>>) -> Result<Option<Numbers<T>>> {
+        let _held = self.promised(size_of::<T>())?;
+        let mut numbers = Numbers::with_capacity_and_hasher(self.len(), RandomState::default());
+        let mut work = Work::default();
+        for value in self.iter().filter(|value| !value.is_null()) {
+            work.done(1)?;
+            match number(value) {
+                Some(number) => numbers.extend(number),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// `None` where a value has no bytes of this kind.
+    fn places(&self, of: fn(&Datum) -> Option<&[u8]>) -> Result<Option<Hashes>> {
+        let _held = self.promised(size_of::<u32>())?;
+        let hasher = RandomState::default();
+        let mut places: HashTable<u32> = HashTable::with_capacity(self.len());
+        let mut work = Work::default();
+        for (place, value) in (0_u32..).zip(self.iter()).filter(|(_, value)| !value.is_null()) {
+            let Some(value) = of(value) else { return Ok(None) };
+            work.done(1 + value.len() / 64)?;
+            let hash = |place: &u32| self.bytes_at(*place).map_or(0, |bytes| hasher.hash_one(bytes));
+            let is_same = |other: &u32| self.bytes_at(*other) == Some(value);
+            places.entry(hasher.hash_one(value), is_same, hash).or_insert(place);
+        }
+        Ok(Some(Hashes::Places(hasher, places)))
+    }
+
+    fn bytes_at(&self, place: u32) -> Option<&[u8]> {
+        self.get(usize::try_from(place).ok()?).and_then(|value| text(value).or_else(|| bytes(value)))
+    }
+
+    /// Room for a table of so many bytes a value.
+    fn promised(&self, each: usize) -> Result<Held> {
+        let mut held = Held::default();
+        // at most seven eighths of a table are taken, and its size is a power of two
+        let slots = self.len().saturating_mul(8).div_ceil(7).next_power_of_two();
+        held.more(slots.saturating_mul(each + 1), "a list of values in a condition")?;
+        Ok(held)
+    }
+
+    fn found(&self, array: &ArrayRef, hashes: &Hashes) -> Option<BooleanArray> {
+        match hashes {
+            Hashes::None => None,
+            Hashes::Decimals(set) => {
+                let column = array.as_primitive_opt::<types::Decimal128Type>()?;
+                Some(marked(array, |row| set.contains(&column.value(row))))
+            }
+            Hashes::Places(hasher, places) => {
+                let has = |value: &[u8]| {
+                    places.find(hasher.hash_one(value), |place| self.bytes_at(*place) == Some(value)).is_some()
+                };
+                if let Some(column) = array.as_string_opt::<i32>() {
+                    return Some(marked(array, |row| has(column.value(row).as_bytes())));
+                }
+                let column = array.as_binary_opt::<i32>()?;
+                Some(marked(array, |row| has(column.value(row))))
+            }
+            Hashes::Numbers(set) => numbered(array, set),
+        }
+    }
+
+    /// Whether one of the values may lie within bounds; a bound that is not comparable, such as a null, is none.
+    pub(super) fn may_be_within(&self, low: &Datum, high: &Datum) -> bool {
+        let is_above = |value: &Datum| compare_values(low, value).is_none_or(Ordering::is_le);
+        let is_below = |value: &Datum| compare_values(high, value).is_none_or(Ordering::is_ge);
+        match self.order() {
+            Some(order) => {
+                let first = order.partition_point(|place| !self.at(*place).is_some_and(is_above));
+                order.get(first).and_then(|place| self.at(*place)).is_some_and(is_below)
+            }
+            None => self.iter().any(|value| !value.is_null() && is_above(value) && is_below(value)),
+        }
+    }
+
+    /// Whether the value is one of the list.
+    pub(super) fn has(&self, value: &Datum) -> bool {
+        match self.order() {
+            Some(order) => {
+                let order_of = |place: &u32| self.at(*place).and_then(|listed| compare_values(listed, value));
+                // values of another type are equal to none
+                order.binary_search_by(|place| order_of(place).unwrap_or(Ordering::Less)).is_ok()
+            }
+            None => self.iter().any(|listed| compare_values(listed, value) == Some(Ordering::Equal)),
+        }
+    }
+
+    fn at(&self, place: u32) -> Option<&Datum> {
+        self.get(usize::try_from(place).ok()?)
+    }
+
+    /// The places of the values that are not null, in ascending order. `None`: the list is short, its values have no order, or
+    /// there is no room, or no time any more, to put them in order.
+    fn order(&self) -> Option<&[u32]> {
+        if self.len() < UNORDERED {
+            return None;
+        }
+        self.0.order.get(self.len() >= WORTH_WAITING, || self.ordered()).ok()?.as_deref()
+    }
+
+    fn ordered(&self) -> Result<Option<Vec<u32>>> {
+        let _held = self.promised(size_of::<u32>())?;
+        let Some(first) = self.iter().find(|value| !value.is_null()) else { return Ok(None) };
+        let mut places = Vec::with_capacity(self.len());
+        let mut work = Work::default();
+        for (place, value) in (0_u32..).zip(self.iter()).filter(|(_, value)| !value.is_null()) {
+            work.done(1)?;
+            if compare_values(first, value).is_none() {
+                return Ok(None);
+            }
+            places.push(place);
+        }
+        let compare = |a: u32, b: u32| {
+            self.at(a).zip(self.at(b)).and_then(|(a, b)| compare_values(a, b)).unwrap_or(Ordering::Equal)
+        };
+        let sort = |ask: &(dyn Fn(&u32) + Sync)| {
+            places.sort_unstable_by(|a, b| {
+                ask(a);
+                compare(*a, *b)
+            });
+        };
+        cancel::stoppable(sort, |place| place % SAMPLED == 0)?;
+        Ok(Some(places))
+    }
+}
+
+fn text(value: &Datum) -> Option<&[u8]> {
+    if let Datum::String(text) = value { Some(text.as_bytes()) } else { None }
 }
 
 fn bytes(value: &Datum) -> Option<&[u8]> {
     if let Datum::Bytes(bytes) = value { Some(bytes) } else { None }
 }
 
-fn set_of<T: Eq + Hash>(values: impl Iterator<Item = Option<T>>) -> Option<Values<T>> {
-    values.collect()
+fn decimal(value: &Datum) -> Option<i128> {
+    if let Datum::Decimal(number) = value { Some(*number) } else { None }
 }
 
-fn integers<T: ArrowPrimitiveType>(array: &ArrayRef, set: &Values<i64>) -> Option<BooleanArray>
+/// The bits of a float, with one zero and one NaN as [`plain_floats`] has them.
+fn float(value: &Datum, kind: &Arrow) -> Option<i64> {
+    match (value, kind) {
+        (Datum::Float(v), Arrow::Float32) => Some(if v.is_nan() { f32::NAN } else { v + 0.0 }.to_bits().into()),
+        (Datum::Double(v), Arrow::Float64) => Some(if v.is_nan() { f64::NAN } else { v + 0.0 }.to_bits().cast_signed()),
+        _ => None,
+    }
+}
+
+fn numbered(array: &ArrayRef, set: &Numbers<i64>) -> Option<BooleanArray> {
+    match array.data_type() {
+        Arrow::Int8 => integers::<types::Int8Type>(array, set),
+        Arrow::Int16 => integers::<types::Int16Type>(array, set),
+        Arrow::Int32 => integers::<types::Int32Type>(array, set),
+        Arrow::Int64 => integers::<types::Int64Type>(array, set),
+        Arrow::Date32 => integers::<types::Date32Type>(array, set),
+        Arrow::Time32(TimeUnit::Second) => integers::<types::Time32SecondType>(array, set),
+        Arrow::Time32(TimeUnit::Millisecond) => integers::<types::Time32MillisecondType>(array, set),
+        Arrow::Timestamp(TimeUnit::Second, _) => integers::<types::TimestampSecondType>(array, set),
+        Arrow::Timestamp(TimeUnit::Millisecond, _) => integers::<types::TimestampMillisecondType>(array, set),
+        Arrow::Timestamp(TimeUnit::Microsecond, _) => integers::<types::TimestampMicrosecondType>(array, set),
+        Arrow::Timestamp(TimeUnit::Nanosecond, _) => integers::<types::TimestampNanosecondType>(array, set),
+        Arrow::Float32 => {
+            let plain = plain_floats(array);
+            let column = plain.as_primitive_opt::<types::Float32Type>()?;
+            Some(marked(array, |row| set.contains(&column.value(row).to_bits().into())))
+        }
+        Arrow::Float64 => {
+            let plain = plain_floats(array);
+            let column = plain.as_primitive_opt::<types::Float64Type>()?;
+            Some(marked(array, |row| set.contains(&column.value(row).to_bits().cast_signed())))
+        }
+        _ => None,
+    }
+}
+
+fn integers<T: ArrowPrimitiveType>(array: &ArrayRef, set: &Numbers<i64>) -> Option<BooleanArray>
 where
     T::Native: Into<i64>,
 {
     let column = array.as_primitive_opt::<T>()?;
-    Some(found(array, |row| set.contains(&column.value(row).into())))
+    Some(marked(array, |row| set.contains(&column.value(row).into())))
 }
 
 /// `is_found` is asked of null rows, too.
-fn found(array: &ArrayRef, is_found: impl FnMut(usize) -> bool) -> BooleanArray {
+fn marked(array: &ArrayRef, is_found: impl FnMut(usize) -> bool) -> BooleanArray {
     BooleanArray::new(BooleanBuffer::collect_bool(array.len(), is_found), array.logical_nulls())
 }
 
-impl Predicate {
-    /// The same for bounds ([`super::may_match`]), whose long lists are in parts with ends: most parts are ruled out by these.
-    #[must_use]
-    pub fn in_parts(self) -> Self {
-        match self {
-            Self::And(parts) => Self::And(parts.into_iter().map(Self::in_parts).collect()),
-            Self::Or(parts) => Self::Or(parts.into_iter().map(Self::in_parts).collect()),
-            Self::In { column, values, negated: false } if values.len() > PART => divided(column, values),
-            other => other,
-        }
-    }
-}
-
-fn divided(column: String, mut values: Vec<Datum>) -> Predicate {
-    values.retain(|value| !value.is_null());
-    // NaN and the two zeros have an order of their own; values of several kinds have none
-    let has_order = |pair: &[Datum]| match pair {
-        [a, b] => !matches!(a, Datum::Float(_) | Datum::Double(_)) && compare_values(a, b).is_some(),
-        _ => true,
-    };
-    if values.is_empty() || !values.windows(2).all(has_order) {
-        return Predicate::In { column, values, negated: false };
-    }
-    values.sort_by(|a, b| compare_values(a, b).unwrap_or(Ordering::Equal));
-    let part = |values: &[Datum]| {
-        let end = |op, value: Option<&Datum>| {
-            value.map(|value| Predicate::Compare { column: column.clone(), op, value: value.clone() })
-        };
-        let ends = [end(CompareOp::GtEq, values.first()), end(CompareOp::LtEq, values.last())];
-        let listed = Predicate::In { column: column.clone(), values: values.to_vec(), negated: false };
-        Predicate::And(ends.into_iter().flatten().chain([listed]).collect())
-    };
-    Predicate::Or(values.chunks(PART).map(part).collect())
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{
-        BinaryArray, Date32Array, Decimal128Array, Int16Array, Int64Array, StringArray, TimestampMillisecondArray,
-    };
-
-    use super::super::{ColumnBounds, may_match};
-    use super::*;
-
-    fn rows(array: ArrayRef, values: Vec<Datum>) -> Vec<Option<bool>> {
-        is_among(&array, &values).unwrap().iter().collect()
-    }
-
-    #[test]
-    fn values_of_every_type_with_hashes_are_found() {
-        let found = [Some(false), Some(true), None];
-        let ids = |of: fn(i64) -> Datum| (10..20).map(of).collect::<Vec<_>>();
-        assert_eq!(rows(Arc::new(Int64Array::from(vec![Some(1), Some(12), None])), ids(Datum::BigInt)), found);
-        let small = |v: i64| Datum::SmallInt(i16::try_from(v).unwrap());
-        assert_eq!(rows(Arc::new(Int16Array::from(vec![Some(20), Some(19), None])), ids(small)), found);
-        let day = |v: i64| Datum::Date(i32::try_from(v).unwrap());
-        assert_eq!(rows(Arc::new(Date32Array::from(vec![Some(9), Some(10), None])), ids(day)), found);
-        let number = |v: i64| Datum::Decimal(v.into());
-        let numbers = Decimal128Array::from(vec![Some(1), Some(15), None]).with_precision_and_scale(9, 2).unwrap();
-        assert_eq!(rows(Arc::new(numbers), ids(number)), found);
-        let moment = |v: i64| Datum::Timestamp { millis: v, nanos_of_milli: 0 };
-        let moments = TimestampMillisecondArray::from(vec![Some(1), Some(15), None]);
-        assert_eq!(rows(Arc::new(moments), ids(moment)), found);
-        let text = |v: i64| Datum::String(v.to_string());
-        assert_eq!(rows(Arc::new(StringArray::from(vec![Some("1"), Some("13"), None])), ids(text)), found);
-        let bytes = |v: i64| Datum::Bytes(v.to_string().into_bytes());
-        let blobs = BinaryArray::from(vec![Some(b"1".as_slice()), Some(b"13"), None]);
-        assert_eq!(rows(Arc::new(blobs), ids(bytes)), found);
-    }
-
-    #[test]
-    fn a_list_in_parts_rules_out_what_the_whole_list_rules_out() {
-        let values: Vec<Datum> = (0..200).rev().map(|v| Datum::Int(7 * v)).collect();
-        let whole = Predicate::In { column: "id".to_owned(), values, negated: false };
-        let parts = whole.clone().in_parts();
-        assert!(matches!(&parts, Predicate::Or(parts) if parts.len() == 7), "{parts:?}");
-        for low in -3..1420 {
-            for high in [low, low + 2, low + 40] {
-                let bounds =
-                    |_: &str| Some(ColumnBounds { min: Datum::Int(low), max: Datum::Int(high), null_count: Some(0) });
-                let asked = [&whole, &parts].map(|predicate| may_match(predicate, &bounds, 3));
-                assert_eq!(asked[0], asked[1], "{low} to {high}");
-            }
-        }
-    }
-
-    #[test]
-    fn lists_of_floats_and_short_lists_stay_whole() {
-        let list = |values: Vec<Datum>| Predicate::In { column: "f".to_owned(), values, negated: false };
-        let floats = list((0..100).map(|v| Datum::Double(v.into())).collect());
-        let short = list((0..30).map(Datum::Int).collect());
-        for whole in [floats, short] {
-            assert_eq!(whole.clone().in_parts(), whole);
-        }
-    }
-}
+mod tests;

@@ -14,7 +14,9 @@ use super::{
     number::{Scaled, rounded, scaled},
 };
 use crate::{
+    cancel::Work,
     error::{Error, ErrorKind, Result},
+    limits,
     row::{Datum, ticks},
     types::{DataField, DataType, TypeKind},
 };
@@ -93,8 +95,12 @@ pub(super) fn is_in(field: &DataField, literals: &[Literal], negated: bool) -> R
     if negated && literals.contains(&Literal::Null) {
         return Ok(Predicate::Constant(false));
     }
-    let mut values = Vec::with_capacity(literals.len());
+    let mut values = Vec::new();
+    limits::ask(literals.len().saturating_mul(size_of::<Datum>()), "a list of values in a condition")?;
+    limits::reserve(&mut values, literals.len(), "a list of values in a condition")?;
+    let mut work = Work::default();
     for literal in literals.iter().filter(|l| **l != Literal::Null) {
+        work.done(1)?;
         if let LiteralPosition::At(value) = place(literal, field)? {
             values.push(value);
         }
@@ -107,7 +113,7 @@ pub(super) fn is_in(field: &DataField, literals: &[Literal], negated: bool) -> R
             let op = if negated { CompareOp::NotEq } else { CompareOp::Eq };
             Predicate::Compare { column, op, value: values.remove(0) }
         }
-        _ => Predicate::In { column, values, negated },
+        _ => Predicate::In { column, values: values.into(), negated },
     })
 }
 

@@ -15,6 +15,7 @@ use super::{
     typed::{Family, check_typed, family},
 };
 use crate::{
+    cancel::Work,
     error::{Error, ErrorKind, Result, shorten},
     types::DataField,
 };
@@ -167,7 +168,9 @@ impl<'a> Reader<'a> {
     }
 
     fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<Predicate> {
-        let values: Vec<Literal> = list.iter().map(|e| self.literal(e)).collect::<Result<_>>()?;
+        let mut work = Work::default();
+        let one = |e: &Expr| work.done(1).and_then(|()| self.literal(e));
+        let values: Vec<Literal> = list.iter().map(one).collect::<Result<_>>()?;
         self.operand(expr)?.is_in(&values, negated)
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::like::Pattern;
+use super::{like::Pattern, listed::ValueList};
 use crate::row::Datum;
 
 /// A comparison of a column with a literal.
@@ -45,7 +45,7 @@ pub enum Predicate {
         /// column name
         column: String,
         /// literals; a null among them makes a miss unknown
-        values: Vec<Datum>,
+        values: ValueList,
         /// NOT IN
         negated: bool,
     },

@@ -108,7 +108,8 @@ fn has_always_been(ctx: &TableContext, names: &[String]) -> Result<bool> {
 fn allowed_values(part: &Predicate, column: &str) -> Option<Vec<Datum>> {
     match part {
         Predicate::Compare { column: c, op: CompareOp::Eq, value } if c == column => Some(vec![value.clone()]),
-        Predicate::In { column: c, values, negated: false } if c == column => {
+        // a longer list is not worth hashing, nor copying
+        Predicate::In { column: c, values, negated: false } if c == column && values.len() <= MAX_KEYS => {
             Some(values.iter().filter(|v| !v.is_null()).cloned().collect())
         }
         Predicate::Or(parts) => {

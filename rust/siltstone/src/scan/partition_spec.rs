@@ -7,7 +7,7 @@ use crate::{
     io::TableContext,
     predicate::{CompareOp, Predicate},
     row::{Datum, exact_datum_from_text},
-    types::DataType,
+    types::{DataType, TypeKind},
 };
 
 /// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
@@ -29,6 +29,7 @@ pub(crate) fn pattern(ctx: &TableContext, spec: &PartitionSpec) -> Result<Vec<Op
         None => Ok(None),
         Some(None) => Ok(Some(Datum::Null)),
         Some(Some(text)) if *text == ctx.options.partition_default_name => Ok(Some(Datum::Null)),
+        Some(Some(text)) if is_of_several(text, data_type) => Err(of_several(ctx, name, text)),
         Some(Some(text)) => {
             let value = exact_datum_from_text(text, data_type);
             value.map(Some).map_err(|e| e.with("table", &ctx.name).with("column", name))
@@ -46,6 +47,19 @@ pub(crate) fn predicate(ctx: &TableContext, spec: &PartitionSpec) -> Result<Pred
 pub(crate) fn condition(ctx: &TableContext, pattern: &[Option<Datum>]) -> Predicate {
     let columns = pattern.iter().zip(ctx.paths.partition_names());
     Predicate::all(columns.filter_map(|(value, name)| Some(equals(name, value.as_ref()?))))
+}
+
+/// Whether bytes that differ have this text: those that are not UTF-8 have U+FFFD in their names, in Java, too.
+fn is_of_several(text: &str, data_type: &DataType) -> bool {
+    matches!(data_type.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_)) && text.contains(char::REPLACEMENT_CHARACTER)
+}
+
+fn of_several(ctx: &TableContext, column: &str, text: &str) -> Error {
+    let message = format!("'{text}' does not say which bytes are meant: all that are no UTF-8 are shown so");
+    Error::new(ErrorKind::InvalidArgument, message)
+        .with("table", &ctx.name)
+        .with("column", column)
+        .hint(format!("delete the rows where the column is the value in hexadecimal: {column} = X'ff00'"))
 }
 
 fn unknown_column(ctx: &TableContext, unknown: &str) -> Error {

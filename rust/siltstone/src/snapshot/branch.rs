@@ -10,6 +10,10 @@ use crate::{
 
 const PREFIX: &str = "branch-";
 
+/// What to do about a branch of which only the directory is there.
+pub(crate) const BRANCH_WITHOUT_SCHEMA: &str =
+    "its directory holds no schema: restore that from a copy, or delete the branch";
+
 /// Branches of one table.
 #[derive(Clone, Debug)]
 pub struct BranchManager {
@@ -38,12 +42,14 @@ impl BranchManager {
         Ok(self.list()?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// All branches but main, sorted, with the time their directory was changed (epoch milliseconds).
+    /// All branches but main, sorted, as Java lists them: directories of the name that a branch can have, with
+    /// a schema or without; with the time their directory was changed (epoch milliseconds).
     pub fn list(&self) -> Result<Vec<(String, i64)>> {
         let mut found = Vec::new();
         for child in self.fs.list(&self.directory())?.iter().filter(|child| child.is_dir) {
             let name = child.path.rsplit('/').next().and_then(|name| name.strip_prefix(PREFIX));
-            let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
+            // a blank name is one of main, in Java, too
+            let Some(name) = name.filter(|name| can_exist(name) && !is_main(name)) else { continue };
             let changed = match child.modified_millis {
                 // where directories have no times, its schemas have
                 i64::MAX => {

@@ -20,6 +20,7 @@ mod settle;
 mod tag;
 mod upkeep_lock;
 
+pub(crate) use branch::BRANCH_WITHOUT_SCHEMA;
 pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Behind, Consumer, ConsumerManager, ConsumerProgress};

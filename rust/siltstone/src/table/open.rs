@@ -15,7 +15,7 @@ use crate::{
     path::{PathFactory, branch_root},
     scan::skips_level_0,
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_handle_options, check_writable},
-    snapshot::BranchManager,
+    snapshot::{BRANCH_WITHOUT_SCHEMA, BranchManager},
 };
 
 /// A table of one branch, with dynamic options on top of the stored ones.
@@ -205,7 +205,9 @@ fn no_table(location: &str, branch: &str) -> Error {
             .with("path", location)
             .hint("give the directory that holds schema/ and snapshot/")
     } else {
-        Error::new(ErrorKind::BranchNotFound, format!("branch '{branch}' does not exist")).with("path", location)
+        Error::new(ErrorKind::BranchNotFound, format!("branch '{branch}' has no schema"))
+            .with("path", location)
+            .hint(BRANCH_WITHOUT_SCHEMA)
     }
 }
 

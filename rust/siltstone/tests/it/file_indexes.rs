@@ -208,7 +208,7 @@ fn condition(kind: &TypeKind) -> BoxedStrategy<Predicate> {
     let compare = (select(vec![Eq, NotEq, Lt, LtEq, Gt, GtEq]), value(kind))
         .prop_map(move |(op, value)| Predicate::Compare { column: column(), op, value });
     let one_of = (vec(prop_oneof![9 => value(kind), 1 => Just(Datum::Null)], 0..4), any::<bool>())
-        .prop_map(move |(values, negated)| Predicate::In { column: column(), values, negated });
+        .prop_map(move |(values, negated)| Predicate::In { column: column(), values: values.into(), negated });
     let null =
         any::<bool>().prop_map(move |is| if is { Predicate::IsNull(column()) } else { Predicate::IsNotNull(column()) });
     let leaf = prop_oneof![4 => compare, 2 => one_of, 1 => null].boxed();

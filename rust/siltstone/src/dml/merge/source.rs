@@ -257,7 +257,7 @@ impl Bounds {
         let Some((low, high)) = &self.ends else { return Predicate::Constant(false) };
         let column = column.to_owned();
         if let Some(values) = &self.listed {
-            return Predicate::In { column, values: values.clone(), negated: false };
+            return Predicate::In { column, values: values.clone().into(), negated: false };
         }
         let from = Predicate::Compare { column: column.clone(), op: CompareOp::GtEq, value: low.clone() };
         Predicate::all([from, Predicate::Compare { column, op: CompareOp::LtEq, value: high.clone() }])

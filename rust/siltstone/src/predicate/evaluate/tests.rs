@@ -105,7 +105,8 @@ fn every_type_is_compared() {
 
 #[test]
 fn unknown_stays_unknown_under_not() {
-    let inner = Predicate::In { column: "a".to_owned(), values: vec![Datum::Int(1), Datum::Null], negated: false };
+    let inner =
+        Predicate::In { column: "a".to_owned(), values: vec![Datum::Int(1), Datum::Null].into(), negated: false };
     let found = evaluate(&Predicate::Not(Box::new(inner.clone())), &batch()).expect("evaluates");
     assert_eq!(found.iter().collect::<Vec<_>>(), vec![Some(false), None, None, None]);
     let row = |_: &str| Some(Datum::Int(2));

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, ErrorKind},
+    snapshot::BRANCH_WITHOUT_SCHEMA,
     table::name::TableName,
 };
 
@@ -43,8 +44,15 @@ impl Catalog {
 
 /// `names` are the branches that there are.
 pub(super) fn no_branch(name: &TableName, names: &[String]) -> Error {
-    let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
+    let message = if names.contains(&name.branch) {
+        format!("the branch '{}' of the table '{}' has no schema", name.branch, name.plain())
+    } else {
+        format!("the table '{}' has no branch '{}'", name.plain(), name.branch)
+    };
     let error = Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch);
+    if names.contains(&name.branch) {
+        return error.hint(BRANCH_WITHOUT_SCHEMA);
+    }
     match near(&name.branch, names) {
         Some(near) => error.hint(format!("did you mean '{}$branch_{near}'?", name.plain())),
         None if names.is_empty() => error.hint("the table has no branches beside main"),
