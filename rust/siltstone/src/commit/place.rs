@@ -196,10 +196,7 @@ pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attemp
 }
 
 /// Takes a version back that came about after a fixed option was changed, and whose writer was killed before it could; `false`:
-/// it counts.
-///
-/// # Errors
-/// `Storage`: others rely on it.
+/// it counts, or others rely on it.
 pub(super) fn take_late_version(ctx: &TableContext, snapshots: &SnapshotManager, version: &Snapshot) -> Result<bool> {
     if version.id > 1 && !is_redefined_since(ctx, version) || ctx.fs.is_served() {
         return Ok(false);
@@ -224,10 +221,7 @@ pub(super) fn take_late_version_with(
     let base = version.id.checked_sub(1).map_or_else(|| Ok(Vec::new()), |before| snapshots.existing([before]))?;
     let base = base.first().map(RemovedSnapshot::from);
     let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known: 0, number: false };
-    match take_back(ctx, snapshots, lock, &attempt)? {
-        Kept::Stays(error) => Err(error),
-        _ => Ok(true),
-    }
+    Ok(!matches!(take_back(ctx, snapshots, lock, &attempt)?, Kept::Stays(_)))
 }
 
 /// Whether an error says that a commit may be in a table or branch that has another name now.
