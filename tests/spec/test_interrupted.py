@@ -95,6 +95,7 @@ LISTS = {
     "numbers": lambda: st.col("id").is_in(range(3_000_000)),
     "numbers in no order": lambda: st.col("id").is_in(np.random.default_rng(1).permutation(2_000_000)),
     "texts": lambda: st.col("v").is_in([f"value-{n}" for n in range(2_000_000)]),
+    "SQL text": lambda: f"id IN ({', '.join(map(str, range(450_000)))})",
     "fractions": lambda: st.col("f").is_in([n / 8 for n in range(1_000_000)]),
 }
 

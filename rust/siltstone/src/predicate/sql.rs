@@ -6,20 +6,25 @@
 //! are names; a call of a function that nobody evaluates is refused before it is parsed. What is left is parsed in linear
 //! time, with limits on length, number of operators and depth.
 
-use std::any::TypeId;
+use std::{any::TypeId, thread};
 
 use sqlparser::{
     ast::Expr,
     dialect::{Dialect, GenericDialect, Precedence},
     keywords::Keyword,
     parser::{Parser, ParserError},
-    tokenizer::{Token, Tokenizer},
+    tokenizer::{Token, Tokenizer, TokenizerError},
 };
 
-use crate::error::{Error, ErrorKind, Result, shorten};
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result, shorten},
+};
 
 /// Longest text, in bytes.
 const MAX_LENGTH: usize = 4 << 20;
+/// Texts of so many bytes take longer to take apart than a thread takes to start.
+const LONG: usize = 1 << 18;
 /// Operators make the tree deeper, AND and OR among them; more of them than this is a list that belongs into IN.
 const MAX_OPERATORS: usize = 2_000;
 /// How deep parentheses, functions, NOT and signs nest.
@@ -65,7 +70,7 @@ pub(crate) fn parse_qualified(text: &str, grammar: &Grammar, qualify: Option<Qua
         return Err(invalid(format!("the {what} has {} bytes; at most {MAX_LENGTH} are read", text.len()))
             .hint(grammar.shorter));
     }
-    let mut tokens = Tokenizer::new(&Sql, text).tokenize().map_err(|e| unreadable(&e))?;
+    let mut tokens = tokens_of(text)?.map_err(|e| unreadable(&e))?;
     tokens.retain(|token| !matches!(token, Token::Whitespace(_)));
     if tokens.contains(&Token::DuckIntDiv) {
         return Err(invalid(format!("'//' {}", grammar.refusal)).hint(grammar.instead));
@@ -89,7 +94,11 @@ pub(crate) fn parse_qualified(text: &str, grammar: &Grammar, qualify: Option<Qua
         tokens = qualified(&tokens, &names, grammar, qualify)?;
     }
     let mut parser = Parser::new(&Sql).with_recursion_limit(MAX_DEPTH).with_tokens(tokens);
-    let expr = parser.parse_expr().map_err(|e| match e {
+    let parsed = parser.parse_expr();
+    if parsed.is_err() {
+        cancel::check()?;
+    }
+    let expr = parsed.map_err(|e| match e {
         ParserError::RecursionLimitExceeded => {
             invalid(format!("the {what} nests more than {MAX_DEPTH} levels deep")).hint(grammar.shorter)
         }
@@ -100,6 +109,22 @@ pub(crate) fn parse_qualified(text: &str, grammar: &Grammar, qualify: Option<Qua
         return Err(unreadable(&format!("'{}' is not expected after the {what}", shorten(&rest.to_string()))));
     }
     Ok(expr)
+}
+
+/// The tokens of a text. Those of a long one are found by another thread: nobody can be asked between them, and whoever is to stop
+/// does not wait for them.
+fn tokens_of(text: &str) -> Result<std::result::Result<Vec<Token>, TokenizerError>> {
+    if text.len() >= LONG {
+        let (done, found) = crossbeam_channel::bounded(1);
+        let own = text.to_owned();
+        let work = move || drop(done.send(Tokenizer::new(&Sql, &own).tokenize()));
+        if thread::Builder::new().name("siltstone-sql".to_owned()).spawn(work).is_ok()
+            && let Some(tokens) = cancel::wait(&found)?
+        {
+            return Ok(tokens);
+        }
+    }
+    Ok(Tokenizer::new(&Sql, text).tokenize())
 }
 
 fn invalid(sentence: impl Into<String>) -> Error {
@@ -134,6 +159,11 @@ impl Dialect for Sql {
 
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
         keyword == Keyword::NOT || GenericDialect.is_reserved_for_identifier(keyword)
+    }
+
+    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<std::result::Result<Expr, ParserError>> {
+        // why it ends is asked again
+        cancel::check().err().map(|e| Err(ParserError::ParserError(e.to_string())))
     }
 
     fn parse_infix(
