@@ -30,6 +30,12 @@ impl TableCommit {
         self.begun().line = Some((self.now_millis(), removals, latest));
     }
 
+    /// Takes a version back that came about under options that are none of the table's, where its writer was killed before it could
+    /// ([`crate::schema::SchemaManager::is_late_version`]). Its files lie where nobody looks for them.
+    pub fn takes_late_version_back(&self, version: &Snapshot) -> Result<bool> {
+        place::take_late_version(&self.ctx, &self.snapshots, version)
+    }
+
     /// [`super::check_place`]; the commit that follows need not look for the newest schema again.
     pub fn check_place(&self) -> Result<()> {
         let newest = place::newest_in_place(&self.ctx)?;

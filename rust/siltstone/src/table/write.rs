@@ -586,7 +586,12 @@ fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
 
 /// An error when the latest snapshot has index files of a kind that is not known.
 fn check_latest_index(ctx: &TableContext, commit: &Committer) -> Result<()> {
-    let (removals, latest) = ctx.snapshots().latest_with_removals()?;
+    let (mut removals, mut latest) = ctx.snapshots().latest_with_removals()?;
+    if let Some(version) = &latest
+        && commit.takes_late_version_back(version)?
+    {
+        (removals, latest) = ctx.snapshots().latest_with_removals()?;
+    }
     let checked = latest.as_ref().map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop));
     if checked.is_ok() {
         commit.begin_with(removals, latest);

@@ -20,7 +20,7 @@ const DEFAULT_PAGE_SIZE: u64 = MIB;
 /// parquet-mr's largest number of rows in a page.
 const DEFAULT_PAGE_ROWS: u64 = 20_000;
 /// The same where rows are looked for by their keys: each one takes a page of every column.
-const KEYED_PAGE_ROWS: u64 = 4_000;
+const KEYED_PAGE_ROWS: u64 = 3_000;
 
 /// Encoding options of one file.
 #[derive(Clone, Debug)]
