@@ -134,7 +134,16 @@ def test_what_is_not_in_a_list_of_polars_has_the_rows_with_null(make):
     for listed, nulls_equal in itertools.product(([1, 2], [1, None], []), (True, False)):
         x = pl.col("x").is_in(listed, nulls_equal=nulls_equal)
         s = pl.col("s").is_in(["a"], nulls_equal=nulls_equal)
-        for condition in (x, ~x, ~(x | (pl.col("k") == 2)), ~(x & (pl.col("k") > 2)), ~(~x), ~(~x | s), ~x & ~s, ~(x | s)):
+        for condition in (
+            x,
+            ~x,
+            ~(x | (pl.col("k") == 2)),
+            ~(x & (pl.col("k") > 2)),
+            ~(~x),
+            ~(~x | s),
+            ~x & ~s,
+            ~(x | s),
+        ):
             assert st.scan_polars(t).filter(condition).collect().equals(frame.filter(condition)), condition
     assert _lazy.condition_of(~pl.col("x").is_in([1, 2], nulls_equal=True)) is not None, "it skips files all the same"
 
