@@ -15,7 +15,6 @@ from siltstone.errors import SchemaMismatch
 #: Deeper types are refused by the core.
 _DEEPEST = 200
 _DIGITS = 38
-_INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def _is_one_of(value: Any, types: tuple[type, ...]) -> bool:
         return bool in types
     if isinstance(value, dt.datetime):
         return False
-    return isinstance(value, types) and (types != (int,) or value in _INT64)
+    return isinstance(value, types) and (types != (int,) or -(2**63) <= value < 2**63)
 
 
 def _digits(found: Sequence[Any]) -> tuple[int, int]:
