@@ -85,7 +85,9 @@ def _is_one_of(value: Any, types: tuple[type, ...]) -> bool:
         return bool in types
     if isinstance(value, dt.datetime):
         return False
-    return isinstance(value, types) and (types != (int,) or -(2**63) <= value < 2**63)
+    if types == (int,):
+        return isinstance(value, int) and -(2**63) <= value < 2**63
+    return isinstance(value, types)
 
 
 def _digits(found: Sequence[Any]) -> tuple[int, int]:
