@@ -12,12 +12,13 @@ from siltstone._args import text
 from siltstone._arrow import arrow_text, is_of_pyarrow, of_pyarrow, without_traceback
 from siltstone._files import file_rows, is_file_name, known_rows
 from siltstone._frames import unwrapped, with_index
-from siltstone._plain import Stream, check_columns, plain_stream, row_of
-from siltstone._polars_rows import is_of_python, lazy_reader, polars_to_arrow
+from siltstone._plain import Stream, check_columns, check_lengths, plain_stream, row_of
+from siltstone._polars_rows import lazy_reader, polars_to_arrow
+from siltstone._polars_types import is_of_python
 from siltstone._progress import counted
 from siltstone._pyarrow import has_pyarrow
 from siltstone._relations import finite, has_times, is_relation, refuse_types
-from siltstone._values import column
+from siltstone._values import column, own_column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
             typing = Typing(table, refused, others=others)
             stream = counted(_stream(data, typing, raised), lambda: known_rows(data))
         else:
-            stream = plain_stream(data, table)
+            stream = plain_stream(data, table, others=others)
     except SchemaError as e:
         raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
     try:
@@ -103,10 +104,7 @@ class Typing:
             return column(name, values, kind)
         if not self.others:
             return pa.nulls(len(values))
-        try:
-            return pa.array(values)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
-            raise SchemaMismatch(f"the values of column '{name}' have no common type: {arrow_text(e)}") from e
+        return own_column(name, values)
 
 
 def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # noqa: C901, PLR0911  # one line for each kind
@@ -169,9 +167,7 @@ def _columns_to_arrow(columns: Mapping[str, Any], typing: Typing) -> Any:
 
     check_columns(columns)
     made = {text("a column's name", name): _column_to_arrow(name, given, typing) for name, given in columns.items()}
-    if len({len(values) for values in made.values()}) > 1:
-        lengths = ", ".join(f"{name}: {len(values)}" for name, values in made.items())
-        raise InvalidArgument(f"the columns have different numbers of values ({lengths})")
+    check_lengths(made)
     return pa.table(made) if made else typing.schema.empty_table()
 
 

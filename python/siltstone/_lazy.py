@@ -127,7 +127,7 @@ def _condition(tree: Any, *, exact: bool) -> Tree:  # noqa: C901, PLR0911  # one
         case {"Function": {"input": [inner], "function": {"Boolean": "Not"}}}:
             return {"op": "not", "args": [_condition(inner, exact=True)]}
         case {"Function": {"input": [{"Column": column}, values], "function": {"Boolean": {"IsIn": how}}}}:
-            return _in(column, values, nulls_equal=how.get("nulls_equal", False))
+            return _in(column, values, nulls_equal=how.get("nulls_equal", False), exact=exact)
         case {"Function": {"input": [{"Column": c}, low, high], "function": {"Boolean": {"IsBetween": how}}}}:
             closed = how["closed"]
             lower, upper = "ge" if closed in {"Both", "Left"} else "gt", "le" if closed in {"Both", "Right"} else "lt"
@@ -170,7 +170,7 @@ def _compared(op: str, column: str, value: Any) -> Tree:
     return {"op": op, "column": column, "value": literal(found)}
 
 
-def _in(column: str, values: Any, *, nulls_equal: bool) -> Tree:
+def _in(column: str, values: Any, *, nulls_equal: bool, exact: bool) -> Tree:
     import polars as pl
 
     match values:
@@ -180,7 +180,11 @@ def _in(column: str, values: Any, *, nulls_equal: bool) -> Tree:
             raise Unknown
     if nulls_equal and None in found:
         raise Unknown
-    return {"op": "in", "column": column, "values": [literal(value) for value in found if value is not None]}
+    listed = {"op": "in", "column": column, "values": [literal(value) for value in found if value is not None]}
+    if not (exact and nulls_equal):
+        return listed
+    # null is in no list, which is false then and not unknown: a NOT keeps it
+    return {"op": "and", "args": [{"op": "is_not_null", "column": column}, listed]}
 
 
 def _value(tree: Any) -> Any:

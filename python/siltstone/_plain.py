@@ -7,8 +7,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import shown
+from siltstone._args import shown, text
+from siltstone._polars_types import (
+    has_long_integers,
+    has_nulls,
+    is_map,
+    is_of_python,
+    parts,
+    refuse_objects,
+    with_pairs,
+    without_nulls,
+)
 from siltstone._relations import finite_frame, has_times, is_relation, refuse_types
+from siltstone._series import own_series, series
 from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -55,12 +66,17 @@ def row_of(at: int, row: Any) -> Mapping[str, Any]:
     raise InvalidArgument(f"row {at} is a {type(row).__name__}, not a dict", hint=hint)
 
 
-def plain_stream(data: Any, table: CoreTable) -> Any:
+def plain_stream(data: Any, table: CoreTable, *, others: bool = False) -> Any:
     """Rows as an object with ``__arrow_c_stream__``.
+
+    Args:
+        data: What has the rows.
+        table: The table whose schema types rows of Python objects.
+        others: Columns that the table does not have are read, too, in the types that their values have.
 
     Raises:
         UnsupportedFeature: They need pyarrow, or polars.
-        SchemaMismatch: Values of a column that have no common type.
+        SchemaMismatch: A value that its column cannot hold exactly.
     """
     library = type(data).__module__.partition(".")[0]
     if is_relation(data):
@@ -71,16 +87,17 @@ def plain_stream(data: Any, table: CoreTable) -> Any:
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
     if isinstance(data, pl.DataFrame):
-        return _without_nulls(data, table)
+        return _typed(data, table)
     if library != "pandas" and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
-        return _without_nulls(pl.DataFrame(data), table)
+        return _typed(pl.DataFrame(data), table)
     if isinstance(data, Mapping):
         check_columns(data)
-        return _frame({n: v if isinstance(v, pl.Series) else list(v) for n, v in data.items()}, table)
+        return _frame({text("a column's name", name): given for name, given in data.items()}, table, others=others)
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         rows = [row_of(at, row) for at, row in enumerate(data)]
-        names = dict.fromkeys(name for row in rows for name in row) or pl.Schema(table.arrow_schema()).names()[:1]
-        return _frame({name: [row.get(name) for row in rows] for name in names}, table)
+        found = {text("a column's name", name): None for row in rows for name in row}
+        names = found or pl.Schema(table.arrow_schema()).names()[:1]
+        return _frame({name: [row.get(name) for row in rows] for name in names}, table, others=others)
     raise UnsupportedFeature(
         f"reading a {type(data).__name__} needs pyarrow, which is not installed",
         hint="pip install pyarrow, or give a polars frame, a relation of duckdb, or a list of dicts",
@@ -92,7 +109,7 @@ def _of_relation(relation: Any, table: CoreTable) -> Any:
     if not has_times(relation):
         return Stream(relation.__arrow_c_stream__())
     _polars()
-    return _without_nulls(finite_frame(relation), table)
+    return _typed(finite_frame(relation), table)
 
 
 def check_columns(columns: Mapping[str, Any]) -> None:
@@ -120,47 +137,65 @@ def _polars() -> Any:
     return pl
 
 
-def _frame(columns: Mapping[str, Any], table: CoreTable) -> pl.DataFrame:
-    """Columns in the types that their values have; the core looks whether these fit."""
+def check_lengths(columns: Mapping[str, Any]) -> None:
+    """Look at the numbers of values.
+
+    Raises:
+        InvalidArgument: They are not the same in all columns.
+    """
+    if len({len(values) for values in columns.values()}) > 1:
+        lengths = ", ".join(f"{name}: {len(values)}" for name, values in columns.items())
+        raise InvalidArgument(f"the columns have different numbers of values ({lengths})")
+
+
+def _frame(columns: Mapping[str, Any], table: CoreTable, *, others: bool) -> pl.DataFrame:
+    """Columns of Python values in the table's types; what has a type of its own keeps it, and the core looks at it."""
     pl = _polars()
     known = pl.Schema(table.arrow_schema())
-    series = []
-    for name, values in columns.items():
-        kind = known.get(name)
-        is_map = kind is not None and type(kind).__name__ == "Map"
-        try:
-            series.append(pl.Series(name, values, dtype=kind if is_map else None, strict=True))
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as e:
-            raise SchemaMismatch(
-                f"the values of column '{name}' have no common type: {e}", context={"column": name}
-            ) from e
-    try:
-        return _without_nulls(pl.DataFrame(series), table)
-    except pl.exceptions.PolarsError as e:
-        raise InvalidArgument(f"the columns cannot be put together: {e}") from e
+    made = {}
+    for name, given in columns.items():
+        own = _own_series(name, given)
+        if own is None:
+            values = list(given)
+            if name in known:
+                own = series(name, values, known[name])
+            elif others:
+                own = own_series(name, values)
+            else:  # the core refuses it, or leaves it out
+                own = pl.Series(name, [None] * len(values), dtype=pl.Boolean)
+        made[name] = own
+    check_lengths(made)
+    return _typed(pl.DataFrame(list(made.values())), table)
 
 
-def _without_nulls(frame: pl.DataFrame, table: CoreTable) -> pl.DataFrame:
-    """A frame whose columns of nothing but nulls have a type: polars exports its own for these as others do not."""
+def _own_series(name: str, given: Any) -> Any:
+    """A column that has a type of its own; None where it has Python values."""
     pl = _polars()
+    if isinstance(given, pl.Series):
+        return None if is_of_python(given.dtype) else given.alias(name)
+    is_of_pandas = type(given).__module__.partition(".")[0] == "pandas"
+    if is_of_pandas or not (hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")):
+        return None
+    try:
+        return pl.Series(name, given)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as e:
+        raise InvalidArgument(f"column '{name}' of the dict cannot be read as Arrow data: {e}") from e
+
+
+def _typed(frame: pl.DataFrame, table: CoreTable) -> pl.DataFrame:
+    """A frame without types of nothing but nulls, which polars exports as others do not; all values stay."""
+    pl = _polars()
+    refuse_objects(frame)
     for name, kind in frame.schema.items():
-        if "Int128" in str(kind):
+        if has_long_integers(kind):
             raise SchemaMismatch(
                 f"column '{name}' has integers of more than 64 bits",
                 hint="give decimals",
                 context={"column": name, "got": str(kind)},
             )
-    lacking = [name for name, kind in frame.schema.items() if "Null" in str(kind) or "Object" in str(kind)]
-    if not lacking:
-        return frame
     known = pl.Schema(table.arrow_schema())
-    try:
-        return frame.with_columns(pl.col(name).cast(known.get(name, pl.Boolean)) for name in lacking)
-    except pl.exceptions.PolarsError as e:
-        raise SchemaMismatch(
-            f"column '{lacking[0]}' has the type {frame.schema[lacking[0]]} of polars, which cannot be read: {e}",
-            context={"column": lacking[0]},
-        ) from e
+    lacking = {name: without_nulls(kind, known.get(name)) for name, kind in frame.schema.items() if has_nulls(kind)}
+    return frame.with_columns(pl.col(name).cast(kind) for name, kind in lacking.items()) if lacking else frame
 
 
 def rows_of(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
@@ -174,7 +209,9 @@ def rows_of(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
         frame = pl.DataFrame(batch)
         for name, kind in frame.schema.items():
             _refuse_nanoseconds(frame[name], kind)
-        maps = {name: kind for name, kind in frame.schema.items() if "Map(" in str(kind)}
+        maps = {name: kind for name, kind in frame.schema.items() if any(map(is_map, parts(kind)))}
+        # a dict has each key once
+        frame = frame.with_columns(pl.col(name).cast(with_pairs(kind)) for name, kind in maps.items())
         for row in frame.iter_rows(named=True):
             for name, kind in maps.items():
                 row[name] = _with_pairs(row[name], kind)
@@ -189,11 +226,11 @@ def _refuse_nanoseconds(values: Any, kind: Any) -> None:
 
 
 def _with_pairs(value: Any, kind: Any) -> Any:
-    """A value with lists of pairs in the place of maps."""
+    """A value with lists of pairs in the place of lists of keys and values, which maps are."""
     if value is None:
         return None
-    if type(kind).__name__ == "Map":
-        return [(key, item) for key, item in value.items()]
+    if is_map(kind):
+        return [(_with_pairs(pair["key"], kind.key), _with_pairs(pair["value"], kind.value)) for pair in value]
     if hasattr(kind, "inner"):
         return [_with_pairs(item, kind.inner) for item in value]
     if hasattr(kind, "fields"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from siltstone._arrow import arrow_text, of_pyarrow
+from siltstone._polars_types import refuse_objects
 from siltstone.errors import InvalidArgument, SchemaMismatch
 
 
@@ -30,13 +31,7 @@ def polars_to_arrow(frame: Any) -> Any:
     """By way of pyarrow: polars exports columns of its type Null in a form that others do not read."""
     from siltstone._pyarrow import pa
 
-    for name, kind in frame.schema.items():
-        if has_objects(kind):
-            raise SchemaMismatch(
-                f"column '{name}' has the type Object of polars, which holds addresses and no values",
-                hint="give the column a type, for example with map_elements(..., return_dtype=...)",
-                context={"column": name, "got": str(kind)},
-            )
+    refuse_objects(frame)
     try:
         return of_pyarrow(frame.to_arrow())
     except (pa.ArrowException, TypeError, ValueError) as e:
@@ -54,17 +49,3 @@ def _polars_column(name: str, kind: Any, frame: Any) -> None:
     except (pa.ArrowException, TypeError, ValueError) as e:
         message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {arrow_text(e)}"
         raise SchemaMismatch(message, context={"column": name, "got": str(kind)}) from e
-
-
-def has_objects(kind: Any) -> bool:
-    """Whether a type of polars is Object or has such a part."""
-    if str(kind) == "Object":
-        return True
-    inner = getattr(kind, "inner", None)
-    fields = getattr(kind, "fields", ())
-    return (inner is not None and has_objects(inner)) or any(has_objects(f.dtype) for f in fields)
-
-
-def is_of_python(kind: Any) -> bool:
-    """Whether values of a type of polars are objects of Python, or numbers that only Python has: none of them times."""
-    return has_objects(kind) or str(kind) in {"Int128", "UInt128"}

@@ -160,14 +160,20 @@ def date(value: Any) -> dt.date:
 
 
 def time(value: Any) -> dt.time:
-    """A time of the day, in milliseconds."""
+    """A time of the day."""
     if not isinstance(value, dt.time):
         raise Misfit(value, "the column holds times of a day")
     if value.tzinfo is not None:
         raise Misfit(value, "the column holds times without a zone")
-    if value.microsecond % 1000:
-        raise Misfit(value, "the column holds milliseconds")
     return value
+
+
+def time_in_millis(value: Any) -> dt.time:
+    """A time of the day, in milliseconds."""
+    found = time(value)
+    if found.microsecond % 1000:
+        raise Misfit(value, "the column holds milliseconds")
+    return found
 
 
 def timestamp(unit: str, *, zoned: bool) -> Converter:

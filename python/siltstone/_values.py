@@ -10,20 +10,17 @@ taken as UTC by TIMESTAMP_LTZ. Values of files of text are the same once they ar
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from siltstone import _scalars as scalars
-from siltstone._args import shown
-from siltstone._numpy import of_numpy
+from siltstone._conversions import converted, listed, mapped, nothing, row
+from siltstone._own_types import OwnType, own_type
 from siltstone._scalars import Converter
 from siltstone.errors import SchemaMismatch
 
 #: What makes of a value of a file of text the one that a column of the type stores; None where no other rule holds.
 Leaf = Callable[[Any], Converter | None]
-
-#: What pandas has for a missing value.
-_MISSING = ("NaTType", "NAType")
 
 
 def column(name: str, values: Sequence[Any], kind: Any, leaf: Leaf | None = None, before: int = 0) -> Any:
@@ -47,19 +44,37 @@ def column(name: str, values: Sequence[Any], kind: Any, leaf: Leaf | None = None
             return pa.array(values, kind)
         except (pa.ArrowException, ValueError, OverflowError):
             pass  # the loop below names the value
-    convert = _nullable(_converter(kind, leaf))
-    taken = []
-    for row, value in enumerate(values, before):
-        try:
-            taken.append(convert(value))
-        except scalars.Misfit as e:
-            place = name + e.place
-            text = f"the value {scalars.short(e.value)} of row {row} does not fit column '{place}': {e.reason}"
-            raise e.error(text, context={"column": place}) from None
+    taken = converted(name, values, _converter(kind, leaf), before)
     try:
         return pa.array(taken, kind)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
         raise SchemaMismatch(f"the values do not fit column '{name}': {e}", context={"column": name}) from e
+
+
+def own_column(name: str, values: Sequence[Any]) -> Any:
+    """An array of values of a column that the table does not have, in the type that all of them have.
+
+    Raises:
+        SchemaMismatch: There is none.
+    """
+    return column(name, values, _arrow_type(own_type(name, values)))
+
+
+def _arrow_type(own: OwnType) -> Any:
+    from siltstone._pyarrow import pa
+
+    if own.name == "row":
+        return pa.struct([pa.field(name, _arrow_type(part)) for name, part in own.parts.items()])
+    if own.name == "list":
+        return pa.list_(pa.field("element", _arrow_type(own.parts["element"])))
+    if own.name == "decimal":
+        return pa.decimal128(*own.digits)
+    if own.name == "timestamp":
+        return pa.timestamp(own.unit, "UTC" if own.zoned else None)
+    return {
+        "null": pa.null(), "boolean": pa.bool_(), "integer": pa.int64(), "float": pa.float64(), "string": pa.string(),
+        "binary": pa.binary(), "date": pa.date32(), "time": pa.time64("us"),
+    }[own.name]  # fmt: skip
 
 
 def _plain(kind: Any) -> frozenset[type]:
@@ -75,26 +90,16 @@ def _plain(kind: Any) -> frozenset[type]:
     return frozenset() if found is None else frozenset((found, type(None)))
 
 
-def _nullable(convert: Converter) -> Converter:
-    def nullable(value: Any) -> Any:
-        if value is None or type(value).__name__ in _MISSING:
-            return None
-        value = of_numpy(value)
-        return None if value is None else convert(value)
-
-    return nullable
-
-
 def _converter(kind: Any, leaf: Leaf | None) -> Converter:
     """What makes of a value, which is not None, the one that pyarrow stores without another change."""
     from siltstone._pyarrow import pa
 
     t = pa.types
     makers: tuple[tuple[Callable[[Any], bool], Converter], ...] = (
-        (t.is_struct, lambda kind: _row(kind, leaf)),
-        (t.is_map, lambda kind: _map(kind, leaf)),
-        (t.is_list, lambda kind: _list(kind, leaf)),
-        (t.is_null, lambda _: _nothing),
+        (t.is_struct, lambda kind: row({f.name: _converter(f.type, leaf) for f in kind})),
+        (t.is_map, lambda kind: mapped(_converter(kind.key_type, leaf), _converter(kind.item_type, leaf))),
+        (t.is_list, lambda kind: listed(_converter(kind.value_type, leaf))),
+        (t.is_null, lambda _: nothing),
         (t.is_integer, lambda kind: scalars.integer(kind.bit_width)),
         (t.is_decimal, lambda kind: scalars.decimal128(kind.precision, kind.scale)),
         (t.is_timestamp, lambda kind: scalars.timestamp(kind.unit, zoned=kind.tz is not None)),
@@ -104,81 +109,11 @@ def _converter(kind: Any, leaf: Leaf | None) -> Converter:
         (t.is_string, lambda _: scalars.string),
         (t.is_binary, lambda _: scalars.binary),
         (t.is_date, lambda _: scalars.date),
-        (t.is_time, lambda _: scalars.time),
+        (t.is_time32, lambda _: scalars.time_in_millis),
+        (t.is_time64, lambda _: scalars.time),
     )
     own = None if leaf is None or t.is_nested(kind) else leaf(kind)
     if own is not None:
         return own
     convert: Converter = next(make(kind) for matches, make in makers if matches(kind))
-    return convert
-
-
-def _nothing(value: Any) -> None:
-    raise scalars.Misfit(value, "the column holds nothing but nulls")
-
-
-def _inside(place: str, convert: Converter) -> Converter:
-    """A conversion of a part: what does not fit is at this place."""
-    convert = _nullable(convert)
-
-    def inside(value: Any) -> Any:
-        try:
-            return convert(value)
-        except scalars.Misfit as e:
-            e.place = place + e.place
-            raise
-
-    return inside
-
-
-def _is_list(value: Any) -> bool:
-    listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
-    return listed or (type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0)
-
-
-def _list(kind: Any, leaf: Leaf | None) -> Converter:
-    element = _inside(".element", _converter(kind.value_type, leaf))
-
-    def convert(value: Any) -> list[Any]:
-        if not _is_list(value):
-            raise scalars.Misfit(value, "the column holds lists")
-        return [element(item) for item in value]
-
-    return convert
-
-
-def _map(kind: Any, leaf: Leaf | None) -> Converter:
-    key, item = (
-        _inside(".key", _converter(kind.key_type, leaf)),
-        _inside(".value", _converter(kind.item_type, leaf)),
-    )
-
-    def pairs(value: Any) -> Iterator[tuple[Any, Any]]:
-        for pair in value.items() if isinstance(value, Mapping) else value:
-            if not _is_list(pair) or len(pair) != 2:  # noqa: PLR2004  # a pair
-                raise scalars.Misfit(value, "the column holds dicts, or lists of pairs")
-            yield pair[0], pair[1]
-
-    def convert(value: Any) -> list[tuple[Any, Any]]:
-        if not isinstance(value, Mapping) and not _is_list(value):
-            raise scalars.Misfit(value, "the column holds dicts, or lists of pairs")
-        found = [(key(k), item(v)) for k, v in pairs(value)]
-        if any(k is None for k, _ in found):
-            raise scalars.Misfit(value, "a key is null")
-        return found
-
-    return convert
-
-
-def _row(kind: Any, leaf: Leaf | None) -> Converter:
-    fields = {f.name: _inside(f".{f.name}", _converter(f.type, leaf)) for f in kind}
-
-    def convert(value: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise scalars.Misfit(value, "the column holds dicts with the names of its fields")
-        for name in value:
-            if name not in fields:
-                raise scalars.Misfit(value, f"{shown(name)} is not a field")
-        return {name: convert(value.get(name)) for name, convert in fields.items()}
-
     return convert

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 
-import polars as pl
 import pytest
 import siltstone as st
 
@@ -27,16 +26,6 @@ ROW = {"id": 1, "s": "x", "d": decimal.Decimal("1.25"), "at": dt.datetime(2026, 
 NULLS = {"id": 2, **dict.fromkeys(list(ROW)[1:])}
 t = cat.create_table("db.t", TYPES, primary_key="id")
 """
-
-
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory):
-    """A folder with links to all installed packages but pyarrow."""
-    folder = tmp_path_factory.mktemp("libraries")
-    for package in pathlib.Path(pl.__file__).parents[1].iterdir():
-        if not package.name.startswith(("pyarrow", "siltstone")):
-            (folder / package.name).symlink_to(package)
-    return folder
 
 
 @pytest.fixture

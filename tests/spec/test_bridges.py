@@ -5,6 +5,7 @@ That is shown by files that are gone: a query that needs them fails, one that do
 
 import datetime as dt
 import decimal
+import itertools
 import pathlib
 
 import duckdb
@@ -123,6 +124,28 @@ def test_what_is_not_in_a_list_has_the_rows_with_null(make):
     ):  # fmt: skip
         assert data.to_table(filter=condition)["k"].equals(whole.filter(condition)["k"]), condition
     assert _substrait.condition_of(~x.isin([1]), data.schema) is not None, "it skips files all the same"
+
+
+def test_what_is_not_in_a_list_of_polars_has_the_rows_with_null(make):
+    """With `nulls_equal` null is in no list without one, which is false: a negated is_in() once lost these rows."""
+    t = make({"k": "INT", "x": "INT", "s": "STRING"})
+    t.append([dict(zip("kxs", row, strict=True)) for row in [(1, None, None), (2, 3, "a"), (3, 1, "b"), (4, 2, "c")]])
+    frame = t.to_polars()
+    for listed, nulls_equal in itertools.product(([1, 2], [1, None], []), (True, False)):
+        x = pl.col("x").is_in(listed, nulls_equal=nulls_equal)
+        s = pl.col("s").is_in(["a"], nulls_equal=nulls_equal)
+        for condition in (
+            x,
+            ~x,
+            ~(x | (pl.col("k") == 2)),
+            ~(x & (pl.col("k") > 2)),
+            ~(~x),
+            ~(~x | s),
+            ~x & ~s,
+            ~(x | s),
+        ):
+            assert st.scan_polars(t).filter(condition).collect().equals(frame.filter(condition)), condition
+    assert _lazy.condition_of(~pl.col("x").is_in([1, 2], nulls_equal=True)) is not None, "it skips files all the same"
 
 
 def test_columns_and_limits_are_pushed_down(make, monkeypatch):
