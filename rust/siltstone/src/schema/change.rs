@@ -68,12 +68,20 @@ fn remove_option(old: &TableSchema, new: &mut TableSchema, key: &str, written: O
     Ok(())
 }
 
-/// What the files of the newest version were made with can be said again, where an alter beside the first commit changed it.
-fn check_changeable_to(old: &TableSchema, key: &str, value: Option<&str>, written: Option<&TableSchema>) -> Result<()> {
-    let is_as_written =
-        |written: &TableSchema| written.id < old.id && effective(&written.options, key).map(String::as_str) == value;
+/// What the files of the newest version were made with can be said again, where it could not have been changed, and an alter beside
+/// the first commit did.
+fn check_changeable_to<'a>(
+    old: &'a TableSchema,
+    key: &str,
+    value: Option<&str>,
+    written: Option<&'a TableSchema>,
+) -> Result<()> {
+    let says = |schema: &'a TableSchema| effective(&schema.options, key).map(String::as_str);
+    let is_set_back = |written: &'a TableSchema| {
+        written.id < old.id && says(written) == value && check_changeable(written, key, says(old), true).is_err()
+    };
     match written {
-        Some(written) if is_as_written(written) => Ok(()),
+        Some(written) if is_set_back(written) => Ok(()),
         _ => check_changeable(old, key, value, written.is_some()),
     }
 }

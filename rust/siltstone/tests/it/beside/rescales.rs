@@ -44,6 +44,28 @@ fn of_two_rescales_the_option_and_the_files_say_the_same_number() {
     assert!(calls > 20, "{calls}");
 }
 
+/// The table had no rows to be rescaled; the first ones came with the old number, and every other writer was refused.
+#[test]
+fn a_first_commit_has_the_number_of_a_rescale_beside_it_or_is_none() {
+    let (io, _) = new_table(&["k"], &[BUCKET, ("write-only", "true")]);
+    let refused = std::cell::Cell::new(0);
+    let calls = before_each_call(
+        &io,
+        |fs| put(fs, &[(1, 1)]),
+        |fs| drop(to(fs, 3).unwrap()),
+        |call, fs, end| {
+            if let Err(error) = &end {
+                assert_eq!(error.kind(), ErrorKind::CommitConflict, "before call {call}: {error}");
+                refused.set(refused.get() + 1);
+            }
+            put(fs, &[(3, 3)]).unwrap_or_else(|error| panic!("before call {call}, {end:?}: {error}"));
+            let wanted = if end.is_ok() { vec![(1, 1), (3, 3)] } else { vec![(3, 3)] };
+            assert_eq!(rows(fs), wanted, "before call {call}");
+        },
+    );
+    assert!(calls > 20 && refused.get() > 5, "{calls}, {}", refused.get());
+}
+
 /// The partition got the old number, and every other writer was refused there.
 #[test]
 fn a_writer_that_was_opened_before_gives_no_new_partition_the_old_number() {

@@ -340,3 +340,54 @@ impl BeforeCall for Later {
         if call < self.dead_from { Ok(()) } else { Err(siltstone::Error::new(ErrorKind::Storage, "killed")) }
     }
 }
+
+/// A schema after the newest one, with the option, as an alter leaves it that is killed behind its link, or another program's.
+fn left_schema(io: &FaultFileIo, root: &str, pending: Option<bool>) {
+    let schemas = SchemaManager::new(Arc::new(io.clone()), root);
+    let mut left = (*schemas.newest().unwrap().unwrap()).clone();
+    (left.id, left.pending) = (left.id + 1, pending);
+    left.options.insert(OPTION.to_owned(), "data".to_owned());
+    io.publish_if(&schemas.path(left.id), left.to_json().unwrap().as_bytes(), true, &|| Ok(())).unwrap();
+}
+
+#[test]
+fn an_empty_branch_has_no_schema_that_came_too_late() {
+    let io = made(APPEND, 1);
+    left_schema(&io, HOME, Some(true));
+    create_branch(main_of(&io).context(), "b", &BranchSource::Empty).unwrap();
+    let branch = opened(&io, HOME, "b");
+    assert!(!branch.context().schema.options.contains_key(OPTION));
+    assert_eq!(branch.context().schemas.ids().unwrap(), [0]);
+}
+
+/// The file of the schema was replaced when it was decided about, and the branch was taken for another one.
+#[test]
+fn a_handle_of_a_branch_goes_on_when_its_schema_was_decided() {
+    let io = made(APPEND, 0);
+    create_branch(main_of(&io).context(), "b", &BranchSource::Empty).unwrap();
+    left_schema(&io, &branch_root(HOME, "b"), Some(true));
+    let handle = opened(&io, HOME, "b");
+    assert!(handle.context().schema.is_pending());
+    thread::sleep(Duration::from_millis(5));
+    set(&mut opened(&io, HOME, "b"), "snapshot.num-retained.max", "77").unwrap();
+    put(&handle, OURS).unwrap();
+    let schema = handle.context().schemas.get(1).unwrap();
+    assert_eq!((schema.pending, rows(&handle, VersionSelector::Latest)), (Some(false), vec![OURS]));
+}
+
+/// The schema was taken away from beneath that of another program, and every alter ended with a missing file.
+#[test]
+fn a_late_schema_beneath_one_of_another_program_stays_and_alters_go_on() {
+    for missing in [false, true] {
+        let io = made(APPEND, 1);
+        left_schema(&io, HOME, Some(true));
+        left_schema(&io, HOME, None);
+        if missing {
+            io.delete(&SchemaManager::new(Arc::new(io.clone()), HOME).path(1)).unwrap();
+        }
+        set(&mut main_of(&io), "snapshot.num-retained.max", "77").unwrap();
+        main_of(&io).alter(&format!(r#"[{{"kind": "remove_option", "key": "{OPTION}"}}]"#)).unwrap();
+        assert!(!main_of(&io).context().schema.options.contains_key(OPTION));
+        go_on(&io, &everything(&io), &format!("missing: {missing}"));
+    }
+}
