@@ -79,9 +79,10 @@ def test_several_threads_give_the_rows_of_one_in_its_order(
         assert large.scan(columns, condition).count() == wanted.num_rows
 
 
+@pytest.mark.parametrize(
+    "large", [KINDS["with a key"], KINDS["small pages"]], ids=["with a key", "small pages"], indirect=True
+)
 def test_keys_of_a_large_file_are_found(large: st.Table, given: pa.Table) -> None:
-    if not large.primary_key:
-        pytest.skip("the table has no key")
     keys = random.Random(5).sample(range(-50, ROWS + 50), 2000)
     found = large.get(keys)
     assert found["id"].to_pylist() == [key for key in keys if 0 <= key < ROWS]

@@ -16,8 +16,8 @@
 //!
 //! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
 //! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
-//! the version before was made under the writer's schema, or one that has them so, they have not. Commits that mark rows as deleted ask whether deletion
-//! vectors are still switched on, too: without them the rows would be there again.
+//! the version before was made under the writer's schema, or one that has them so, they have not. Commits that
+//! mark rows as deleted ask whether deletion vectors are still switched on, too: without them the rows would be there again.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -97,7 +97,7 @@ impl Fixed {
         if changes.marks_rows() {
             return Self::Vectors;
         }
-        // the first one may be late itself ([`check_not_late`])
+        // the first one may be late itself ([`take_late_version`])
         let is_known = |before: &Snapshot| before.id > 1 && !is_redefined_since(ctx, before);
         if before.is_some_and(is_known) { Self::Known } else { Self::Unknown }
     }

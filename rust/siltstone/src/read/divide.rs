@@ -22,6 +22,9 @@ use crate::{
 /// A file with fewer rows is read by one thread.
 const LARGE: i64 = 200_000;
 
+/// So many files are divided, which are open as long as the read lasts.
+const FILES: usize = 16;
+
 /// What one thread reads.
 pub(super) struct Task {
     /// A split; of one file where `rows` is there.
@@ -49,10 +52,10 @@ impl Task {
 pub(super) fn tasks(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Vec<Task> {
     // a limited read ends soon
     let divides = threads > 1 && splits.len() < threads.saturating_mul(2) && request.options.limit.is_none();
-    let mut tasks = Vec::new();
+    let (mut tasks, mut left) = (Vec::new(), FILES);
     for split in splits {
-        if divides && is_divisible(ctx, split) {
-            divide(ctx, split, request, &mut tasks);
+        if divides && left > 0 && is_divisible(ctx, split) {
+            divide(ctx, split, request, &mut left, &mut tasks);
         } else {
             tasks.push(Task { split: split.clone(), rows: None });
         }
@@ -68,9 +71,12 @@ fn is_divisible(ctx: &TableContext, split: &Split) -> bool {
         && is_merged(ctx, split).is_ok_and(|merged| !merged)
 }
 
-fn divide(ctx: &TableContext, split: &Split, request: &ReadRequest, tasks: &mut Vec<Task>) {
+fn divide(ctx: &TableContext, split: &Split, request: &ReadRequest, left: &mut usize, tasks: &mut Vec<Task>) {
     let mut begun = 0;
     for (at, file) in split.files.iter().enumerate() {
+        if *left == 0 {
+            break;
+        }
         // whoever reads the file as a whole meets the error, if there is one, where its rows are due
         let Ok(Some(parts)) = parts_of(ctx, split, at, file, request) else { continue };
         if begun < at {
@@ -79,6 +85,7 @@ fn divide(ctx: &TableContext, split: &Split, request: &ReadRequest, tasks: &mut 
         let own = of_files(split, at..at.saturating_add(1));
         tasks.extend(parts.into_iter().map(|rows| Task { split: own.clone(), rows: Some(rows) }));
         begun = at.saturating_add(1);
+        *left -= 1;
     }
     if begun < split.files.len() {
         tasks.push(Task { split: of_files(split, begun..split.files.len()), rows: None });

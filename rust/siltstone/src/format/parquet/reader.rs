@@ -124,8 +124,9 @@ impl ParquetFile {
             is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
         self.check_values(&parts, &wanted)?;
-        // of chosen rows it is known where their pages lie
-        let ahead = if request.rows.is_none() { Ahead::Chunks } else { Ahead::Pages(&parts) };
+        // of chosen rows it may be known where their pages lie
+        let says_where = request.rows.is_some() && metadata.offset_index().is_some();
+        let ahead = if says_where { Ahead::Pages(&parts) } else { Ahead::Chunks };
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
