@@ -378,6 +378,8 @@ impl TableCommit {
             if let Some(found) = self.look_once(identifier)? {
                 return Ok(found);
             }
+            // one that came too late is none, and hides what is below it until it is gone
+            standing::clear_the_way(&self.ctx, &self.snapshots);
         }
         Err(standing::unseen(Identifier::Explicit(identifier)).in_table(&self.ctx.name))
     }

@@ -260,6 +260,14 @@ impl FileIo for FaultFileIo {
         })
     }
 
+    fn version(&self, _path: &str) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn overwrite_version(&self, path: &str, data: &[u8], _version: Option<&str>) -> Result<()> {
+        self.overwrite(path, data)
+    }
+
     fn sync_dir(&self, path: &str) -> Result<()> {
         self.call("sync_dir", path, |s| {
             s.sync_names(path.trim_end_matches('/'));

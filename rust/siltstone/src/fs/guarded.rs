@@ -112,6 +112,14 @@ impl FileIo for GuardedFileIo {
         self.inner.overwrite(path, data)
     }
 
+    fn version(&self, path: &str) -> Result<Option<String>> {
+        self.inner.version(path)
+    }
+
+    fn overwrite_version(&self, path: &str, data: &[u8], version: Option<&str>) -> Result<()> {
+        self.inner.overwrite_version(path, data, version)
+    }
+
     fn sync_dir(&self, path: &str) -> Result<()> {
         self.inner.sync_dir(path)
     }

@@ -213,6 +213,14 @@ impl FileIo for LocalFileIo {
         })
     }
 
+    fn version(&self, _path: &str) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn overwrite_version(&self, path: &str, data: &[u8], _version: Option<&str>) -> Result<()> {
+        self.overwrite(path, data)
+    }
+
     fn sync_dir(&self, path: &str) -> Result<()> {
         self.fresh_dirs.sync(Path::new(path), &|directory| {
             let synced = open_without_waiting(directory).and_then(|directory| directory.sync_all());

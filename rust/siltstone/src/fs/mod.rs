@@ -129,6 +129,15 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet. A handle that is
     /// confined to a table makes no directory for it.
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
+    /// What tells the file that is there from any other one that takes its place, where a request may arrive after its sender's
+    /// lock has ended and a file can be replaced on the condition that it still has this version. `None` elsewhere, and of a file
+    /// that is absent.
+    fn version(&self, path: &str) -> Result<Option<String>>;
+    /// As [`FileIo::overwrite`], of a file that still has this version.
+    ///
+    /// # Errors
+    /// `CommitConflict`: it is gone, or another one has its place.
+    fn overwrite_version(&self, path: &str, data: &[u8], version: Option<&str>) -> Result<()>;
     /// Makes the names in a directory durable, and the directory itself when this handle created it.
     fn sync_dir(&self, path: &str) -> Result<()>;
     /// Children of a directory; empty when it does not exist. Links that lead nowhere are left out.

@@ -64,6 +64,7 @@ impl SchemaManager {
     pub(super) fn confirm(&self, new: &TableSchema) -> Result<()> {
         let _lock = self.upkeep_lock(new)?;
         let path = self.path(new.id);
+        let version = self.fs.version(&path)?;
         let found = match read_json(&*self.fs, &path) {
             Ok(bytes) => TableSchema::from_json(&path, &bytes)?,
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Err(self.gone(new)),
@@ -82,7 +83,11 @@ impl SchemaManager {
             };
         }
         let decided = TableSchema { pending: Some(false), ..found };
-        self.fs.overwrite(&path, decided.to_json()?.as_bytes())?;
+        // one that was held up for longer than the lock lasts comes to nothing where the schema was taken away meanwhile
+        match self.fs.overwrite_version(&path, decided.to_json()?.as_bytes(), version.as_deref()) {
+            Err(e) if e.kind() == ErrorKind::CommitConflict => return Err(self.gone(new)),
+            decided => decided?,
+        }
         self.fs.sync_dir(&self.directory())
     }
 

@@ -286,7 +286,10 @@ impl TagManager {
     /// Puts another content in the place of a tag.
     pub fn replace(&self, name: &str, tag: &Tag) -> Result<()> {
         check_can_exist("tag", name)?;
-        self.fs.overwrite(&self.path(name), tag.to_json()?.as_bytes())?;
+        let path = self.path(name);
+        // a request that arrives after the lock has ended brings nothing back that was deleted meanwhile
+        let version = self.fs.version(&path)?;
+        self.fs.overwrite_version(&path, tag.to_json()?.as_bytes(), version.as_deref())?;
         self.fs.sync_dir(&self.directory)
     }
 

@@ -2,12 +2,14 @@
 
 use std::{
     cmp::Ordering,
-    hash::{DefaultHasher, Hasher},
+    hash::{BuildHasher, Hasher},
+    sync::LazyLock,
 };
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{Field, Schema, SchemaRef};
+use foldhash::fast::RandomState;
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -74,9 +76,10 @@ impl Keys {
     }
 }
 
-/// A number that is equal for equal keys.
+/// A number that is equal for equal keys, in this process.
 pub(super) fn hash(key: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    let mut hasher = SEED.build_hasher();
     hasher.write(key);
     hasher.finish()
 }

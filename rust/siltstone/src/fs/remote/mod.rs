@@ -26,6 +26,7 @@ mod lease;
 mod leased;
 mod output;
 mod publish;
+mod replace;
 mod runtime;
 mod sends;
 mod services;
@@ -132,11 +133,15 @@ impl FileIo for RemoteFileIo {
     }
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
-        let (key, content) = (self.key(path)?, Bytes::copy_from_slice(data));
-        let (operators, written) = (self.store.operators()?, key.clone());
-        let put = async move { operators.retried.write(&written, content).await };
-        let put = held::answered(&self.store, &key, ANSWER, put)?;
-        put.map(drop).map_err(|e| self.store.failed("write the object", path, &e))
+        replace::overwrite(&self.store, path, &self.key(path)?, data, None)
+    }
+
+    fn version(&self, path: &str) -> Result<Option<String>> {
+        replace::version(&self.store, path, &self.key(path)?)
+    }
+
+    fn overwrite_version(&self, path: &str, data: &[u8], version: Option<&str>) -> Result<()> {
+        replace::overwrite(&self.store, path, &self.key(path)?, data, version)
     }
 
     fn sync_dir(&self, _path: &str) -> Result<()> {
