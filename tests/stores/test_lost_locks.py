@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import s3_server
 import siltstone as st
+from siltstone import errors
 
 pytestmark = pytest.mark.stores
 
@@ -24,8 +25,6 @@ BUSY = (
 
 
 def roll_back(location, options, told):
-    from siltstone import errors
-
     t = st.open_table(location, options=options)
     told.put(os.getpid())
     try:
@@ -88,3 +87,76 @@ def test_a_table_that_is_made_where_one_was_dropped_stays(cat, s3, bucket):
     assert len(made) == 1
     assert cat.table("db.t").scan().to_arrow().to_pylist() == [{"id": 7}]
     assert cat.table("db.t").maintenance.fsck().ok
+
+
+def through(s3, bucket, when):
+    """A catalog behind a proxy."""
+    cutter = s3_server.Cutter(s3.port, when)
+    return cutter, st.connect(f"s3://{bucket}/lake", options=s3.options(**{"s3.endpoint": cutter.url}))
+
+
+def test_a_schema_that_was_taken_away_does_not_come_back_when_its_alter_decides(cat, s3, bucket):
+    """The put hung in the network until the lock had ended: a first commit had taken the schema away, and its rows were hidden."""
+    columns = {"k": "INT", "v": "INT"}
+    cat.create_table("db.t", columns, primary_key=["k", "v"], options={"bucket": 4, "bucket-key": "k"})
+    key, puts = "lake/db.db/t/schema/schema-1", []
+
+    def when(method, path):
+        if method == "PUT" and path.partition("?")[0].endswith("/schema/schema-1"):
+            puts.append(path)
+            if len(puts) == 2:  # the one that decides
+                s3.delete(bucket, key)
+        return False
+
+    cutter, there = through(s3, bucket, when)
+    with pytest.raises(errors.SiltstoneError):
+        there.table("db.t").alter().set_option("bucket-key", "v").commit()
+    cutter.close()
+    assert len(puts) == 2
+    assert key not in s3.keys(bucket)
+    cat.table("db.t").upsert([{"k": 1, "v": 2}])
+    assert cat.table("db.t").options["bucket-key"] == "k"
+    assert cat.table("db.t").scan(filter="k = 1").to_arrow().num_rows == 1
+
+
+def test_a_tag_that_was_deleted_does_not_come_back_when_it_is_replaced(cat, s3, bucket):
+    """The same of a tag: what it keeps may be gone by then."""
+    t = cat.create_table("db.t", {"id": "BIGINT"})
+    for n in range(2):
+        t.append([{"id": n}])
+    t.tags.create("a", version=1)
+    key, puts = "lake/db.db/t/tag/tag-a", []
+
+    def when(method, path):
+        if method == "PUT" and path.partition("?")[0].endswith("/tag/tag-a"):
+            puts.append(path)
+            s3.delete(bucket, key)
+        return False
+
+    cutter, there = through(s3, bucket, when)
+    with pytest.raises(errors.CommitConflict):
+        there.table("db.t").tags.replace("a", version=2)
+    cutter.close()
+    assert puts
+    assert key not in s3.keys(bucket)
+
+
+def test_an_answer_is_lost_where_a_tag_is_replaced(cat, s3, bucket):
+    """The next try finds another object than the one that was read, which is its own."""
+    t = cat.create_table("db.t", {"id": "BIGINT"})
+    for n in range(2):
+        t.append([{"id": n}])
+    t.tags.create("a", version=1)
+    puts = []
+
+    def when(method, path):
+        if method == "PUT" and path.partition("?")[0].endswith("/tag/tag-a"):
+            puts.append(path)
+            return len(puts) == 1
+        return False
+
+    cutter, there = through(s3, bucket, when)
+    there.table("db.t").tags.replace("a", version=2)
+    cutter.close()
+    assert len(puts) == 2
+    assert cat.table("db.t").scan(tag="a").to_arrow().num_rows == 2
