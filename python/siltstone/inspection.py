@@ -29,6 +29,9 @@ class SystemScan(Scan):
     def _plan(self) -> _core.Inspection:
         return self._place.inspect(self._system, self._request)
 
+    def _count(self) -> int:
+        return self._plan().count()
+
     def splits(self) -> list[Split]:
         """Refused: a system table is read as a whole."""
         raise UnsupportedFeature(f"the system table '{self._system}' has no splits", hint="read it as a whole")

@@ -130,7 +130,13 @@ class Scan(Hinted):
         return self._planned()
 
     def _planned(self) -> _core.Plan:
-        return _core.Table.open(self._location, self._options, self._branch).plan(self._request)
+        return self._opened().plan(self._request)
+
+    def _opened(self) -> _core.Table:
+        return _core.Table.open(self._location, self._options, self._branch)
+
+    def _count(self) -> int:
+        return self._opened().count(self._request)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a new Arrow stream."""
@@ -250,7 +256,7 @@ class Scan(Hinted):
 
     def count(self) -> int:
         """Number of rows; from metadata alone where that is exact."""
-        return self._plan().count()
+        return self._count()
 
     def splits(self) -> list[Split]:
         """The pieces of this scan, planned now.

@@ -161,6 +161,11 @@ impl PyTable {
         interruptible(py, || Plan::new(table, request.0))
     }
 
+    fn count(&self, py: Python<'_>, request: ScanInput) -> Result<u64> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.count_rows(&request.0)?))
+    }
+
     #[pyo3(signature = (request, *, start, end, consumer, follow))]
     fn changes(
         &self,

@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod codec;
 pub mod env;
 mod limits;
+pub mod shared;
 
 mod threads;
 

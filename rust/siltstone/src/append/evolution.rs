@@ -8,7 +8,7 @@ use crate::{
         FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, read_row_group,
         row_groups,
     },
-    manifest::{BucketId, DataFileMeta, FileSource},
+    manifest::{BucketId, DataFileFields, DataFileMeta, FileSource},
     options::CoreOptions,
     types::{DataField, TypeKind},
 };
@@ -89,11 +89,14 @@ pub fn rewrite_row_groups(ctx: &TableContext, bucket: &BucketId, files: &[DataFi
     match copied {
         Ok(()) => {
             let (oldest, newest) = versions(files);
-            let of_rows = |file: DataFileMeta| DataFileMeta {
-                first_row_id: Some(ids.start),
-                min_sequence_number: oldest,
-                max_sequence_number: newest,
-                ..file
+            let of_rows = |file: DataFileMeta| {
+                DataFileFields {
+                    first_row_id: Some(ids.start),
+                    min_sequence_number: oldest,
+                    max_sequence_number: newest,
+                    ..DataFileFields::clone(&file)
+                }
+                .into()
             };
             Ok(writer.finish()?.into_iter().map(of_rows).collect())
         }

@@ -87,11 +87,11 @@ pub fn pack_with_vectors(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::stats::SimpleStats;
+    use crate::{manifest::DataFileFields, stats::SimpleStats};
 
     /// An append file whose rows start at `at * 1000`.
     pub(crate) fn file(at: i64, size: i64) -> DataFileMeta {
-        DataFileMeta {
+        DataFileFields {
             file_name: format!("data-{at}.parquet"),
             file_size: size,
             row_count: 1000,
@@ -113,6 +113,7 @@ pub(super) mod tests {
             first_row_id: None,
             write_cols: None,
         }
+        .into()
     }
 
     fn groups(full: bool, sizes: &[i64]) -> Vec<Vec<i64>> {

@@ -36,7 +36,7 @@ pub struct UnusedFile {
 impl From<ManifestEntry> for UnusedFile {
     fn from(entry: ManifestEntry) -> Self {
         let compacted = entry.is_compacted();
-        let file = entry.file;
+        let file = entry.file.into_inner();
         Self {
             partition: entry.partition,
             bucket: entry.bucket,

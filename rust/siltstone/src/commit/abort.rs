@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
     fn live(&mut self, latest: &Snapshot) -> Result<()> {
         let filter = EntryFilter { partitions: Some(self.partitions.clone()), ..EntryFilter::without_statistics() };
         for entry in live_entries(self.ctx, latest, &filter)? {
-            self.found(entry.file.file_name);
+            self.found(entry.file.into_inner().file_name);
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
         let manifests = self.store.read_list(list)?;
         let entries = self.store.read_all(&manifests, &|head| self.partitions.contains(head.partition))?;
         for entry in entries {
-            self.found(entry.file.file_name);
+            self.found(entry.file.into_inner().file_name);
         }
         Ok(())
     }

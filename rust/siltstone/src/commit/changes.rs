@@ -68,7 +68,7 @@ impl FileChanges {
     fn drop_stats_of_deletes(&mut self) {
         for entry in self.files.iter_mut().filter(|entry| entry.kind == EntryKind::Delete) {
             entry.file.value_stats = SimpleStats::empty();
-            entry.file.value_stats_cols = Some(Vec::new());
+            entry.file.value_stats_cols = Some([].into());
         }
     }
 }
@@ -168,7 +168,7 @@ pub(super) fn deletion_of(entry: &ManifestEntry, drop_stats: bool) -> ManifestEn
     let mut deletion = ManifestEntry { kind: EntryKind::Delete, ..entry.clone() };
     if drop_stats {
         deletion.file.value_stats = SimpleStats::empty();
-        deletion.file.value_stats_cols = Some(Vec::new());
+        deletion.file.value_stats_cols = Some([].into());
     }
     deletion
 }

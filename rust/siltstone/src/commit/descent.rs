@@ -47,5 +47,5 @@ fn look(ctx: &TableContext, next: &Snapshot, own: &Snapshot) -> Result<Option<bo
 fn live_names(store: &ManifestStore, manifests: &[ManifestFileMeta]) -> Result<BTreeSet<String>> {
     let entries = merge_entries(store.read_all(manifests, &|_| true)?)?;
     let live = entries.into_iter().filter(|entry| entry.kind == EntryKind::Add);
-    Ok(live.map(|entry| entry.file.file_name).collect())
+    Ok(live.map(|entry| entry.file.into_inner().file_name).collect())
 }

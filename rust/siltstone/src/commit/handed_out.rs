@@ -51,7 +51,7 @@ impl TableCommit {
         let mut there: HashSet<String> = HashSet::new();
         let known = changes_since(&self.ctx, after, newest, false, |entries| {
             let added = entries.into_iter().filter(|entry| entry.kind == EntryKind::Add);
-            there.extend(added.map(|entry| entry.file.file_name));
+            there.extend(added.map(|entry| entry.file.into_inner().file_name));
             Ok(())
         })?;
         if !known {

@@ -249,5 +249,5 @@ fn known_to(
     };
     // what a compaction took out has been committed before, too
     let ours = |entry: &ManifestEntry| names.contains(entry.file.file_name.as_str());
-    Ok(entries.into_iter().find(ours).map(|entry| entry.file.file_name))
+    Ok(entries.into_iter().find(ours).map(|entry| entry.file.into_inner().file_name))
 }

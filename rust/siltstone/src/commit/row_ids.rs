@@ -83,7 +83,8 @@ fn without_rows(ctx: &TableContext, file: &DataFileMeta) -> Error {
 
 /// Whether the rows of a file have ids already.
 fn says_ids(file: &DataFileMeta) -> bool {
-    file.first_row_id.is_some() || file.write_cols.iter().flatten().any(|column| column == special::ROW_ID)
+    file.first_row_id.is_some()
+        || file.write_cols.as_deref().unwrap_or_default().iter().any(|column| column == special::ROW_ID)
 }
 
 fn used_up(ctx: &TableContext) -> Error {

@@ -16,8 +16,8 @@ use crate::{
     fs::{BeforeCall, FailWhen, FaultFileIo, FileIoRef},
     io::TableContext,
     manifest::{
-        BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, IndexManifestEntry, ManifestEntry,
-        ManifestStore,
+        BucketId, CompactIncrement, DataFileFields, DataFileMeta, DataIncrement, EntryKind, IndexManifestEntry,
+        ManifestEntry, ManifestStore,
     },
     options::CoreOptions,
     path::PathFactory,
@@ -87,7 +87,7 @@ fn row(value: i32) -> Vec<u8> {
 }
 
 fn file(name: &str, level: i32, keys: (i32, i32)) -> DataFileMeta {
-    DataFileMeta {
+    DataFileFields {
         file_name: name.to_owned(),
         file_size: 1,
         row_count: 10,
@@ -109,6 +109,7 @@ fn file(name: &str, level: i32, keys: (i32, i32)) -> DataFileMeta {
         first_row_id: None,
         write_cols: None,
     }
+    .into()
 }
 
 fn f(name: &str) -> DataFileMeta {
@@ -180,7 +181,7 @@ impl Table {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.live().into_iter().map(|entry| entry.file.file_name).collect();
+        let mut names: Vec<String> = self.live().into_iter().map(|entry| entry.file.into_inner().file_name).collect();
         names.sort();
         names
     }

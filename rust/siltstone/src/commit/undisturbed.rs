@@ -124,7 +124,7 @@ fn changes_rows(
         let moved = |entry: &&ManifestEntry| entry.kind == EntryKind::Delete && entry.bucket < 0;
         return Ok(delta.iter().find(moved).map(|entry| entry.file.file_name.clone()));
     }
-    Ok(delta.into_iter().find(|entry| entry.bucket >= 0).map(|entry| entry.file.file_name))
+    Ok(delta.into_iter().find(|entry| entry.bucket >= 0).map(|entry| entry.file.into_inner().file_name))
 }
 
 /// The name of a file that has columns, or had rows, which the changes give new values (data evolution).

@@ -178,7 +178,7 @@ pub(super) fn units(
         let deleted = |name: &str| places.get(name).map_or(0, |(_, rows)| u64::try_from(*rows).unwrap_or(0).max(1));
         let unit = pick_with_vectors(ctx, &files, full, &deleted)?.map(|unit| TaskUnit::Tree {
             output_level: unit.output_level,
-            inputs: unit.files.into_iter().map(|f| f.file_name).collect(),
+            inputs: unit.files.into_iter().map(|f| f.into_inner().file_name).collect(),
             file_rewrite: unit.file_rewrite,
         });
         return Ok(unit.map(|unit| (unit, files)).into_iter().collect());

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::{
     error::ErrorKind,
-    manifest::{BucketId, DataFileMeta},
+    manifest::{BucketId, DataFileFields, DataFileMeta},
     snapshot::RemovedSnapshot,
     stats::SimpleStats,
     wire::{CompactionTask, TableIdentity, TaskUnit},
 };
 
 pub(super) fn file(name: &str) -> DataFileMeta {
-    DataFileMeta {
+    DataFileFields {
         file_name: name.to_owned(),
         file_size: 10,
         row_count: 1,
@@ -33,6 +33,7 @@ pub(super) fn file(name: &str) -> DataFileMeta {
         first_row_id: None,
         write_cols: None,
     }
+    .into()
 }
 
 fn tasks() -> Vec<CompactionTask> {

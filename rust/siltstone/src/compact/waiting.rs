@@ -50,7 +50,7 @@ pub(super) fn take_waiting(
             let message = format!("a file is in bucket {bucket}, which no table has");
             return Err(Error::new(ErrorKind::CorruptFile, message)
                 .with("table", &ctx.name)
-                .with("file", file.file_name));
+                .with("file", &file.file_name));
         }
         partitions.entry(partition).or_default().push(file);
     }
@@ -135,6 +135,7 @@ mod tests {
 
     use super::super::tests::file;
     use super::*;
+    use crate::manifest::DataFileFields;
 
     fn number(pairs: &[(&str, &str)], files: &[DataFileMeta]) -> Result<i32> {
         let given = [("bucket", "-2")].iter().chain(pairs).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
@@ -143,7 +144,12 @@ mod tests {
 
     #[test]
     fn a_new_partition_gets_as_many_buckets_as_its_waiting_rows_need() {
-        let waiting = |rows, size| vec![DataFileMeta { row_count: rows, file_size: size, ..file("a.parquet") }; 2];
+        let waiting = |rows, size| {
+            vec![
+                DataFileFields { row_count: rows, file_size: size, ..DataFileFields::clone(&file("a.parquet")) }.into();
+                2
+            ]
+        };
         assert_eq!(number(&[], &waiting(5, 10)).unwrap(), 1);
         assert_eq!(number(&[], &waiting(5, 1 << 30)).unwrap(), 2);
         assert_eq!(number(&[], &waiting(5, (1 << 30) + 1)).unwrap(), 3);
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_none_are_refused_by_the_option_s_name() {
-        let huge = vec![DataFileMeta { row_count: i64::MAX, ..file("a.parquet") }; 3];
+        let huge = vec![DataFileFields { row_count: i64::MAX, ..DataFileFields::clone(&file("a.parquet")) }.into(); 3];
         for (option, value, files) in [
             ("postpone.target-row-num-per-bucket", "1", &*huge),
             ("postpone.target-row-num-per-bucket", "0", &[]),

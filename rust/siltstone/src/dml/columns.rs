@@ -19,7 +19,10 @@ use crate::{
         FileReadSpec, FileWriteSpec, RollingWriter, RowGroup, TableContext, check_rewritable, filtered_rows,
         interleaved, read_row_group, row_groups,
     },
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource, GlobalIndexMeta, ManifestStore},
+    manifest::{
+        BucketId, CompactIncrement, DataFileFields, DataFileMeta, DataIncrement, FileSource, GlobalIndexMeta,
+        ManifestStore,
+    },
     predicate::{Predicate, evaluate},
     scan::{ScanRequest, plan},
     snapshot::{RemovedSnapshot, Snapshot},
@@ -160,7 +163,9 @@ impl Statement<'_> {
         }
         let mut files = writer.finish()?;
         match (files.pop(), files.is_empty()) {
-            (Some(file), true) => Ok(DataFileMeta { first_row_id: Some(group.ids.start), ..file }),
+            (Some(file), true) => {
+                Ok(DataFileFields { first_row_id: Some(group.ids.start), ..DataFileFields::clone(&file) }.into())
+            }
             _ => Err(Error::new(ErrorKind::Internal, "new values of rows came into no file, or into several")),
         }
     }

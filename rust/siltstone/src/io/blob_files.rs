@@ -14,7 +14,7 @@ use crate::{
     env,
     error::{Error, ErrorKind, Result},
     format::{DataFileWriter, Encoding, WriteOptions, blob, file_format},
-    manifest::DataFileMeta,
+    manifest::{DataFileFields, DataFileMeta},
     path::FileNames,
     row::BinaryRow,
     stats::SimpleStats,
@@ -119,28 +119,31 @@ impl BlobColumn {
             .map_err(|e| Error::new(ErrorKind::Internal, "a file is too large").with("file", &name).caused_by(e))?;
         let no_key = BinaryRow::from_datums(&[], &[])?.to_serialized();
         let FileWriteSpec { level, source, .. } = FileWriteSpec::append(0, crate::manifest::FileSource::Append);
-        self.finished.push(DataFileMeta {
-            file_name: name,
-            file_size,
-            row_count: written.rows,
-            min_key: no_key.clone(),
-            max_key: no_key,
-            key_stats: SimpleStats::empty(),
-            value_stats: SimpleStats::empty(),
-            min_sequence_number: 0,
-            max_sequence_number: 0,
-            schema_id: ctx.schema.id,
-            level,
-            extra_files: Vec::new(),
-            creation_time: Some(env::local_millis()),
-            delete_row_count: Some(0),
-            embedded_file_index: None,
-            file_source: Some(source),
-            value_stats_cols: Some(Vec::new()),
-            external_path: None,
-            first_row_id: None,
-            write_cols: Some(vec![self.field.name.clone()]),
-        });
+        self.finished.push(
+            DataFileFields {
+                file_name: name,
+                file_size,
+                row_count: written.rows,
+                min_key: no_key.clone(),
+                max_key: no_key,
+                key_stats: SimpleStats::empty(),
+                value_stats: SimpleStats::empty(),
+                min_sequence_number: 0,
+                max_sequence_number: 0,
+                schema_id: ctx.schema.id,
+                level,
+                extra_files: Vec::new(),
+                creation_time: Some(env::local_millis()),
+                delete_row_count: Some(0),
+                embedded_file_index: None,
+                file_source: Some(source),
+                value_stats_cols: Some([].into()),
+                external_path: None,
+                first_row_id: None,
+                write_cols: Some([self.field.name.clone()].into()),
+            }
+            .into(),
+        );
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     file_index::{IndexBuilder, IndexPlace, Indexes, encode_container},
-    manifest::DataFileMeta,
+    manifest::{DataFileFields, DataFileMeta},
     row::{Datum, datum_from_array},
     schema::{FileIndexSpec, file_indexes},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
@@ -193,7 +193,10 @@ pub fn reindexed(
         extra_files.push(name);
         path = Some(new);
     }
-    Ok((DataFileMeta { extra_files, embedded_file_index: written.embedded, ..file.clone() }, path))
+    Ok((
+        DataFileFields { extra_files, embedded_file_index: written.embedded, ..DataFileFields::clone(file) }.into(),
+        path,
+    ))
 }
 
 /// Whether a file has these indexes already, and where they belong.

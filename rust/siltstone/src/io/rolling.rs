@@ -21,7 +21,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     format::{DataFileWriter, DataFormat, Encoding, WriteOptions, data_format},
     limits,
-    manifest::DataFileMeta,
+    manifest::{DataFileFields, DataFileMeta},
     path::FileNames,
     row::{BinaryRow, RowKind, datum_from_array},
     types::{DataField, TypeKind},
@@ -236,28 +236,31 @@ impl RollingWriter {
         }
         let (key_stats, value_stats, value_stats_cols) =
             self.columns.stats(written.bounds).map_err(|e| e.with("file", &path))?;
-        self.finished.push(DataFileMeta {
-            file_name: name,
-            file_size,
-            row_count: written.rows,
-            min_key,
-            max_key,
-            key_stats,
-            value_stats,
-            min_sequence_number: *sequence.start(),
-            max_sequence_number: *sequence.end(),
-            schema_id: self.ctx.schema.id,
-            level: self.spec.level,
-            extra_files,
-            creation_time: Some(env::local_millis()),
-            delete_row_count: Some(deletes),
-            embedded_file_index: index.embedded,
-            file_source: Some(self.spec.source),
-            value_stats_cols,
-            external_path: None,
-            first_row_id: None,
-            write_cols: self.columns.written(&self.spec),
-        });
+        self.finished.push(
+            DataFileFields {
+                file_name: name,
+                file_size,
+                row_count: written.rows,
+                min_key,
+                max_key,
+                key_stats,
+                value_stats,
+                min_sequence_number: *sequence.start(),
+                max_sequence_number: *sequence.end(),
+                schema_id: self.ctx.schema.id,
+                level: self.spec.level,
+                extra_files,
+                creation_time: Some(env::local_millis()),
+                delete_row_count: Some(deletes),
+                embedded_file_index: index.embedded,
+                file_source: Some(self.spec.source),
+                value_stats_cols: value_stats_cols.map(Into::into),
+                external_path: None,
+                first_row_id: None,
+                write_cols: self.columns.written(&self.spec).map(Into::into),
+            }
+            .into(),
+        );
         if let Some(blobs) = &mut self.blobs {
             self.finished.extend(blobs.close(&self.ctx)?);
         }

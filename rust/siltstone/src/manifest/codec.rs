@@ -28,6 +28,9 @@ pub struct EntryHead<'a> {
 /// Decides by an entry's head whether to decode it.
 pub type KeepEntry<'a> = &'a (dyn Fn(EntryHead<'_>) -> bool + Sync);
 
+/// Decides by a whole entry whether it is kept; what is not takes no memory.
+pub type KeepFile<'a> = &'a (dyn Fn(&ManifestEntry) -> Result<bool> + Sync);
+
 /// Reads manifest files. `file` is for messages.
 pub trait ManifestDecoder: Sync {
     /// Entries of a manifest whose head passes `keep`, in file order.
@@ -48,11 +51,22 @@ pub struct Compiled {
 impl Compiled {
     /// With all that a manifest says.
     pub const WHOLE: Self = Self { statistics: true };
+
+    /// Entries of a manifest whose head passes `keep` and that `wanted` keeps, in file order.
+    pub(super) fn manifest_if(
+        self,
+        file: &str,
+        bytes: &[u8],
+        keep: KeepEntry<'_>,
+        wanted: KeepFile<'_>,
+    ) -> Result<Vec<ManifestEntry>> {
+        decode::manifest(file, &Records::Manifest.as_avro(file, bytes)?, keep, wanted, self.statistics)
+    }
 }
 
 impl ManifestDecoder for Compiled {
     fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        decode::manifest(file, &Records::Manifest.as_avro(file, bytes)?, keep, self.statistics)
+        self.manifest_if(file, bytes, keep, &|_| Ok(true))
     }
 
     fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {

@@ -3,9 +3,11 @@
 //! The writer's schema is resolved by name once a file (layouts of 0.8 to 2.x differ only in optional fields);
 //! then each record is read field by field in the order of its bytes.
 
+use std::sync::Arc;
+
 use super::{
-    DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
-    ManifestEntry, ManifestFileMeta, each_once,
+    DataFileFields, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
+    KeepEntry, KeepFile, ManifestEntry, ManifestFileMeta, each_once,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -15,7 +17,7 @@ use crate::{
     },
     fs::{check_external_path, check_file_name},
     limits::{self, MOST},
-    stats::SimpleStats,
+    stats::{SimpleStats, StatsFields},
     threads::try_map,
 };
 
@@ -137,12 +139,13 @@ fields! {
     SourceMeta "_SOURCE_META" optional,
 }
 
-/// Entries of a manifest whose head passes `keep`, with the statistics of their columns or as files without; blocks are decoded
-/// in parallel.
+/// Entries of a manifest whose head passes `keep` and that `wanted` keeps, with the statistics of their columns or as files without;
+/// blocks are decoded in parallel.
 pub(super) fn manifest(
     file: &str,
     avro: &AvroRecords<'_>,
-    keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
+    keep: KeepEntry<'_>,
+    wanted: KeepFile<'_>,
     statistics: bool,
 ) -> Result<Vec<ManifestEntry>> {
     let container = avro.open(file)?;
@@ -153,9 +156,11 @@ pub(super) fn manifest(
     let plan = EntryPlan { top, meta, key_stats, value_stats, statistics };
     let decode = |block: &Block<'_>| {
         let plain = container.plain(block)?;
+        let mut columns = [SameColumns::default(), SameColumns::default()];
         container.records(block, &plain, |at| {
             enter(&container.schema, at)?;
-            plan.read(at, keep)
+            let entry = plan.read(at, keep, &mut columns)?;
+            entry.map(|entry| Ok(wanted(&entry)?.then_some(entry))).transpose().map(Option::flatten)
         })
     };
     let parts: Vec<Vec<ManifestEntry>> = try_map(&container.blocks, decode)?;
@@ -237,7 +242,8 @@ impl EntryPlan {
     fn read(
         &self,
         at: &mut Cursor<'_>,
-        keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
+        keep: KeepEntry<'_>,
+        columns: &mut [SameColumns; 2],
     ) -> Result<Option<ManifestEntry>> {
         let (mut kind, mut bucket, mut total_buckets) = (EntryKind::Add, 0, 0);
         let mut partition: &[u8] = &[];
@@ -251,7 +257,7 @@ impl EntryPlan {
                 EntrySlot::TotalBuckets => total_buckets = need(t.int(at)?, at)?,
                 EntrySlot::File if keep(EntryHead { kind, partition, bucket, total_buckets }) => {
                     enter(t, at)?;
-                    file = Some(self.read_file(at)?);
+                    file = Some(self.read_file(at, columns)?.into());
                 }
                 EntrySlot::File => t.skip(at)?,
             }
@@ -261,12 +267,12 @@ impl EntryPlan {
         Ok(file.map(entry))
     }
 
-    fn read_file(&self, at: &mut Cursor<'_>) -> Result<DataFileMeta> {
+    fn read_file(&self, at: &mut Cursor<'_>, columns: &mut [SameColumns; 2]) -> Result<DataFileFields> {
         let mut f = blank_file();
+        let [of_stats, written] = columns;
         if !self.statistics {
             // as of files that were written without
-            (f.key_stats, f.value_stats, f.value_stats_cols) =
-                (SimpleStats::empty(), SimpleStats::empty(), Some(Vec::new()));
+            f.value_stats_cols = Some([].into());
         }
         self.meta.run(at, |slot, t, at| {
             match slot {
@@ -289,10 +295,10 @@ impl EntryPlan {
                 FileSlot::DeleteRowCount => f.delete_row_count = t.long(at)?,
                 FileSlot::EmbeddedIndex => f.embedded_file_index = t.bytes(at)?.map(<[u8]>::to_vec),
                 FileSlot::Source => f.file_source = file_source(t, at)?,
-                FileSlot::ValueStatsCols => f.value_stats_cols = strings(t, at)?,
+                FileSlot::ValueStatsCols => f.value_stats_cols = of_stats.read(t, at)?,
                 FileSlot::ExternalPath => f.external_path = external_path(t, at)?,
                 FileSlot::FirstRowId => f.first_row_id = t.long(at)?,
-                FileSlot::WriteCols => f.write_cols = strings(t, at)?,
+                FileSlot::WriteCols => f.write_cols = written.read(t, at)?,
             }
             Ok(())
         })?;
@@ -303,19 +309,19 @@ impl EntryPlan {
     }
 }
 
-fn blank_stats() -> SimpleStats {
-    SimpleStats { min_values: Vec::new(), max_values: Vec::new(), null_counts: Vec::new() }
+fn blank_stats() -> StatsFields {
+    StatsFields { min_values: Vec::new(), max_values: Vec::new(), null_counts: Vec::new() }
 }
 
-fn blank_file() -> DataFileMeta {
-    DataFileMeta {
+fn blank_file() -> DataFileFields {
+    DataFileFields {
         file_name: String::new(),
         file_size: 0,
         row_count: 0,
         min_key: Vec::new(),
         max_key: Vec::new(),
-        key_stats: blank_stats(),
-        value_stats: blank_stats(),
+        key_stats: SimpleStats::empty(),
+        value_stats: SimpleStats::empty(),
         min_sequence_number: 0,
         max_sequence_number: 0,
         schema_id: 0,
@@ -345,7 +351,28 @@ fn read_stats(plan: &DecodePlan<StatsSlot>, data_type: &WriterType, at: &mut Cur
         }
         Ok(())
     })?;
-    Ok(stats)
+    Ok(stats.into())
+}
+
+/// Names of columns, which are the same for most files of a block: those of the file before are shared.
+#[derive(Default)]
+struct SameColumns {
+    bytes: Vec<u8>,
+    names: Option<Arc<[String]>>,
+}
+
+impl SameColumns {
+    fn read(&mut self, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<Arc<[String]>>> {
+        let start = at.clone();
+        data_type.skip(at)?;
+        let bytes = start.until(at);
+        if bytes != self.bytes || bytes.is_empty() {
+            let mut again = start;
+            self.names = strings(data_type, &mut again)?.map(Arc::from);
+            self.bytes = bytes.to_vec();
+        }
+        Ok(self.names.clone())
+    }
 }
 
 fn read_manifest_meta(
@@ -358,7 +385,7 @@ fn read_manifest_meta(
         file_size: 0,
         num_added_files: 0,
         num_deleted_files: 0,
-        partition_stats: blank_stats(),
+        partition_stats: SimpleStats::empty(),
         schema_id: 0,
         min_bucket: None,
         max_bucket: None,

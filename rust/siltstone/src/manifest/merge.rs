@@ -117,10 +117,10 @@ fn added_twice(entry: &ManifestEntry) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{manifest::DataFileMeta, stats::SimpleStats};
+    use crate::{manifest::DataFileFields, stats::SimpleStats};
 
     fn entry(kind: EntryKind, name: &str, level: i32) -> ManifestEntry {
-        let file = DataFileMeta {
+        let file = DataFileFields {
             file_name: name.to_owned(),
             file_size: 1,
             row_count: 1,
@@ -141,7 +141,8 @@ mod tests {
             external_path: None,
             first_row_id: None,
             write_cols: None,
-        };
+        }
+        .into();
         ManifestEntry { kind, partition: vec![0; 12], bucket: 0, total_buckets: 1, file }
     }
 

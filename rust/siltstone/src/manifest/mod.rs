@@ -16,15 +16,15 @@ mod schemas;
 mod store;
 
 pub use codec::{
-    Compiled, EntryHead, KeepEntry, ManifestDecoder, decode_index_manifest, decode_manifest, decode_manifest_list,
-    decode_manifest_where, encode_index_manifest, encode_manifest, encode_manifest_list,
+    Compiled, EntryHead, KeepEntry, KeepFile, ManifestDecoder, decode_index_manifest, decode_manifest,
+    decode_manifest_list, decode_manifest_where, encode_index_manifest, encode_manifest, encode_manifest_list,
 };
 pub use increment::{BucketId, CompactIncrement, DataIncrement, DroppedDeletes};
 pub use location::{data_file_in, extra_files_beside};
 pub use merge::{live_entries, live_refs, merge_entries};
 pub use model::{
-    DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
-    ManifestEntry, ManifestFileMeta,
+    DataFileFields, DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, GlobalIndexMeta,
+    IndexManifestEntry, ManifestEntry, ManifestFileMeta,
 };
 pub use once::each_once;
 pub use store::ManifestStore;

@@ -1,6 +1,8 @@
 //! The values that manifests hold. Bytes are in the neighbouring modules.
 
-use crate::{limits::MOST, schema::TableSchema, stats::SimpleStats};
+use std::sync::Arc;
+
+use crate::{limits::MOST, schema::TableSchema, shared::Shared, stats::SimpleStats};
 
 /// Whether an entry adds or deletes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,9 +22,12 @@ pub enum FileSource {
     Compact,
 }
 
-/// One data file (`DataFileMeta`; field table in format chapter 4.3).
+/// One data file (`DataFileMeta`). A plan has them by the million.
+pub type DataFileMeta = Shared<DataFileFields>;
+
+/// What its manifest says of a data file (field table in format chapter 4.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataFileMeta {
+pub struct DataFileFields {
     /// `_FILE_NAME`
     pub file_name: String,
     /// `_FILE_SIZE`, bytes
@@ -56,13 +61,13 @@ pub struct DataFileMeta {
     /// `_FILE_SOURCE`
     pub file_source: Option<FileSource>,
     /// `_VALUE_STATS_COLS`: the columns of `value_stats`; `None` = all value columns
-    pub value_stats_cols: Option<Vec<String>>,
+    pub value_stats_cols: Option<Arc<[String]>>,
     /// `_EXTERNAL_PATH`: full path when the file is not below the table
     pub external_path: Option<String>,
     /// `_FIRST_ROW_ID` (row tracking)
     pub first_row_id: Option<i64>,
     /// `_WRITE_COLS`: columns present in the file; `None` = all
-    pub write_cols: Option<Vec<String>>,
+    pub write_cols: Option<Arc<[String]>>,
 }
 
 /// A data file added to or deleted from a bucket.
@@ -99,7 +104,7 @@ pub struct EntryId {
     pub external_path: Option<String>,
 }
 
-impl DataFileMeta {
+impl DataFileFields {
     /// The columns of `_VALUE_STATS`, by the schema that the file was written with.
     pub fn stats_columns<'a>(&'a self, written: &'a TableSchema) -> Vec<&'a str> {
         match self.value_stats_cols.as_ref().or(self.write_cols.as_ref()) {

@@ -3,12 +3,12 @@
 use apache_avro::{Reader, Schema, Writer, types::Value, writer::datum::GenericDatumWriter};
 
 use super::{
-    DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
+    DataFileFields, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
     KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
 };
 use crate::{
     error::{Error, Result},
-    stats::SimpleStats,
+    stats::{SimpleStats, StatsFields},
 };
 
 /// Decodes with `apache-avro`.
@@ -97,11 +97,12 @@ fn kind(record: &Value) -> EntryKind {
 }
 
 fn stats(value: &Value) -> SimpleStats {
-    SimpleStats {
+    StatsFields {
         min_values: field(value, "_MIN_VALUES").map(bytes).expect("minima"),
         max_values: field(value, "_MAX_VALUES").map(bytes).expect("maxima"),
         null_counts: field(value, "_NULL_COUNTS").map(|v| list(v, |c| c.map(long))).unwrap_or_default(),
     }
+    .into()
 }
 
 fn entry(record: &Value) -> ManifestEntry {
@@ -111,7 +112,7 @@ fn entry(record: &Value) -> ManifestEntry {
         partition: field(record, "_PARTITION").map(bytes).expect("a partition"),
         bucket: field(record, "_BUCKET").map(int).expect("a bucket"),
         total_buckets: field(record, "_TOTAL_BUCKETS").map(int).expect("a number of buckets"),
-        file: DataFileMeta {
+        file: DataFileFields {
             file_name: field(f, "_FILE_NAME").map(string).expect("a name"),
             file_size: field(f, "_FILE_SIZE").map(long).expect("a size"),
             row_count: field(f, "_ROW_COUNT").map(long).expect("rows"),
@@ -129,11 +130,12 @@ fn entry(record: &Value) -> ManifestEntry {
             embedded_file_index: field(f, "_EMBEDDED_FILE_INDEX").map(bytes),
             file_source: field(f, "_FILE_SOURCE")
                 .map(|v| if int(v) == 0 { FileSource::Append } else { FileSource::Compact }),
-            value_stats_cols: field(f, "_VALUE_STATS_COLS").map(strings),
+            value_stats_cols: field(f, "_VALUE_STATS_COLS").map(|v| strings(v).into()),
             external_path: field(f, "_EXTERNAL_PATH").map(string),
             first_row_id: field(f, "_FIRST_ROW_ID").map(long),
-            write_cols: field(f, "_WRITE_COLS").map(strings),
-        },
+            write_cols: field(f, "_WRITE_COLS").map(|v| strings(v).into()),
+        }
+        .into(),
     }
 }
 

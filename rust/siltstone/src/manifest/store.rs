@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Compiled, EntryHead, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
+    Compiled, EntryHead, EntryKind, IndexManifestEntry, KeepEntry, KeepFile, ManifestEntry, ManifestFileMeta,
     decode_index_manifest, decode_manifest_list, each_once, encode, encode_index_manifest, encode_manifest_list,
     encoding::ManifestEncoding, partition::KnownPartitions, rows::Records, schemas::MANIFEST,
 };
@@ -75,10 +75,20 @@ impl ManifestStore {
 
     /// Entries of one manifest whose head passes `keep`.
     pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        self.read_if(manifest, keep, &|_| Ok(true))
+    }
+
+    /// Entries of one manifest whose head passes `keep` and that `wanted` keeps.
+    pub fn read_if(
+        &self,
+        manifest: &ManifestFileMeta,
+        keep: KeepEntry<'_>,
+        wanted: KeepFile<'_>,
+    ) -> Result<Vec<ManifestEntry>> {
         cancel::check()?;
         let path = self.paths.manifest(&manifest.file_name)?;
         let bytes = self.read_told(&path, manifest.file_size)?;
-        self.decode(&path, &bytes, keep)
+        self.decode(&path, &bytes, keep, wanted)
     }
 
     /// A file that has as many bytes as what names it says.
@@ -90,7 +100,13 @@ impl ManifestStore {
 
     /// Entries whose head passes `keep`; the partitions of the others are looked at, too: who leaves out a DELETE keeps its
     /// file.
-    fn decode(&self, path: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+    fn decode(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        keep: KeepEntry<'_>,
+        wanted: KeepFile<'_>,
+    ) -> Result<Vec<ManifestEntry>> {
         let fault: OnceLock<Error> = OnceLock::new();
         let checked = |head: EntryHead<'_>| match self.check_partition(path, head.partition) {
             Ok(()) => keep(head),
@@ -100,7 +116,7 @@ impl ManifestStore {
                 false
             }
         };
-        let entries = self.decoder.manifest(path, bytes, &checked)?;
+        let entries = self.decoder.manifest_if(path, bytes, &checked, wanted)?;
         fault.into_inner().map_or(Ok(entries), Err)
     }
 
@@ -110,7 +126,17 @@ impl ManifestStore {
 
     /// Entries of several manifests, one manifest after another, read in parallel.
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        let parts: Vec<Vec<ManifestEntry>> = try_map(manifests, |manifest| self.read_where(manifest, keep))?;
+        self.read_all_if(manifests, keep, &|_| Ok(true))
+    }
+
+    /// Those of them that `wanted` keeps; it is asked by several threads, in no order.
+    pub fn read_all_if(
+        &self,
+        manifests: &[ManifestFileMeta],
+        keep: KeepEntry<'_>,
+        wanted: KeepFile<'_>,
+    ) -> Result<Vec<ManifestEntry>> {
+        let parts: Vec<Vec<ManifestEntry>> = try_map(manifests, |manifest| self.read_if(manifest, keep, wanted))?;
         limits::joined(parts, "the entries of all manifests")
     }
 

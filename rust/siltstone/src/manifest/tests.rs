@@ -1,5 +1,7 @@
 //! Manifest bytes: the compiled decoder against the reference, older and newer layouts, broken files.
 
+use std::sync::Arc;
+
 use proptest::{collection::vec, option, prelude::*};
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     error::ErrorKind,
     format::avro::{Compression, ContainerReader},
-    stats::SimpleStats,
+    stats::{SimpleStats, StatsFields},
 };
 
 const CODECS: [Compression; 4] = [Compression::Zstd(1), Compression::Snappy, Compression::Deflate, Compression::None];
@@ -28,11 +30,8 @@ fn external_path() -> impl Strategy<Value = String> {
 }
 
 fn stats() -> impl Strategy<Value = SimpleStats> {
-    (bytes(), bytes(), vec(any::<Option<i64>>(), 0..5)).prop_map(|(min_values, max_values, null_counts)| SimpleStats {
-        min_values,
-        max_values,
-        null_counts,
-    })
+    (bytes(), bytes(), vec(any::<Option<i64>>(), 0..5))
+        .prop_map(|(min_values, max_values, null_counts)| StatsFields { min_values, max_values, null_counts }.into())
 }
 
 /// Bytes, rows and files that can be.
@@ -44,6 +43,10 @@ fn kind() -> impl Strategy<Value = EntryKind> {
     prop_oneof![Just(EntryKind::Add), Just(EntryKind::Delete)]
 }
 
+fn columns() -> impl Strategy<Value = Option<Arc<[String]>>> {
+    option::of(vec(name(), 0..3).prop_map(Arc::from))
+}
+
 prop_compose! {
     fn data_file()(
         (file_name, file_size, row_count, min_key, max_key) in (name(), count(), count(), bytes(), bytes()),
@@ -53,14 +56,14 @@ prop_compose! {
         (creation_time, delete_row_count, first_row_id) in (any::<Option<i64>>(), option::of(count()), any::<Option<i64>>()),
         embedded_file_index in option::of(bytes()),
         file_source in option::of(prop_oneof![Just(FileSource::Append), Just(FileSource::Compact)]),
-        (value_stats_cols, write_cols) in (option::of(vec(name(), 0..3)), option::of(vec(name(), 0..3))),
+        (value_stats_cols, write_cols) in (columns(), columns()),
         external_path in option::of(external_path()),
     ) -> DataFileMeta {
-        DataFileMeta {
+        DataFileFields {
             file_name, file_size, row_count, min_key, max_key, key_stats, value_stats, min_sequence_number,
             max_sequence_number, schema_id, level, extra_files, creation_time, delete_row_count,
             embedded_file_index, file_source, value_stats_cols, external_path, first_row_id, write_cols,
-        }
+        }.into()
     }
 }
 
@@ -145,7 +148,7 @@ fn newer_layout() -> String {
 fn without_statistics(mut entry: ManifestEntry) -> ManifestEntry {
     entry.file.key_stats = SimpleStats::empty();
     entry.file.value_stats = SimpleStats::empty();
-    entry.file.value_stats_cols = Some(Vec::new());
+    entry.file.value_stats_cols = Some([].into());
     entry
 }
 
@@ -294,7 +297,7 @@ fn empty_meta() -> ManifestFileMeta {
         file_size: 1,
         num_added_files: 1,
         num_deleted_files: 0,
-        partition_stats: SimpleStats { min_values: Vec::new(), max_values: Vec::new(), null_counts: Vec::new() },
+        partition_stats: StatsFields { min_values: Vec::new(), max_values: Vec::new(), null_counts: Vec::new() }.into(),
         schema_id: 0,
         min_bucket: None,
         max_bucket: None,

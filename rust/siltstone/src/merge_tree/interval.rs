@@ -142,7 +142,7 @@ mod tests {
         let files: Vec<DataFileMeta> =
             ranges.iter().enumerate().map(|(n, (min, max))| file(&format!("{n}"), 0, 1, *min, *max)).collect();
         let parts = interval_partition(&files, &[DataType::not_null(TypeKind::Int)]).unwrap();
-        let names = |run: SortedRun| run.files.into_iter().map(|f| f.file_name).collect();
+        let names = |run: SortedRun| run.files.into_iter().map(|f| f.into_inner().file_name).collect();
         parts.into_iter().map(|section| section.into_iter().map(names).collect()).collect()
     }
 

@@ -123,7 +123,7 @@ fn sort_run(run: &mut SortedRun, types: &[DataType]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{merge_tree::testing::file, types::TypeKind};
+    use crate::{manifest::DataFileFields, merge_tree::testing::file, types::TypeKind};
 
     fn levels(files: &[DataFileMeta]) -> Levels {
         Levels::new(files, 4, vec![DataType::not_null(TypeKind::Int)]).unwrap()
@@ -136,10 +136,13 @@ mod tests {
         let mut new = file("new", 0, 1, 1, 2);
         new.max_sequence_number = 9;
         let tree = levels(&[old, file("b", 2, 1, 5, 6), file("a", 2, 1, 1, 2), new]);
-        let names: Vec<Vec<String>> =
-            tree.runs().into_iter().map(|r| r.run.files.into_iter().map(|f| f.file_name).collect()).collect();
+        let names: Vec<Vec<String>> = tree
+            .runs()
+            .into_iter()
+            .map(|r| r.run.files.into_iter().map(|f| f.into_inner().file_name).collect())
+            .collect();
         assert_eq!(names, [vec!["new"], vec!["old"], vec!["a", "b"]]);
-        let committed: Vec<String> = tree.files().into_iter().map(|f| f.file_name).collect();
+        let committed: Vec<String> = tree.files().into_iter().map(|f| f.into_inner().file_name).collect();
         assert_eq!(committed, ["old", "new", "a", "b"]);
         assert_eq!((tree.number_of_sorted_runs(), tree.highest_non_empty(), tree.max_level()), (3, 2, 3));
     }
@@ -148,7 +151,7 @@ mod tests {
     fn an_upgrade_moves_a_file_between_levels() {
         let before = file("f", 0, 1, 1, 2);
         let mut tree = levels(std::slice::from_ref(&before));
-        let after = DataFileMeta { level: 3, ..before.clone() };
+        let after = DataFileFields { level: 3, ..DataFileFields::clone(&before) }.into();
         tree.update(&[before], &[after]).unwrap();
         assert_eq!((tree.files().len(), tree.highest_non_empty()), (1, 3));
     }

@@ -10,7 +10,7 @@ use arrow_array::{
 
 use crate::{
     io::{BatchStream, KvLayout},
-    manifest::DataFileMeta,
+    manifest::{DataFileFields, DataFileMeta},
     row::{BinaryRow, Datum, array_from_datums, datum_from_array},
     stats::SimpleStats,
     types::{DataField, DataType, TypeKind},
@@ -142,7 +142,7 @@ pub(crate) fn file(name: &str, level: i32, size: i64, min: i32, max: i32) -> Dat
         let types = [DataType::not_null(TypeKind::Int)];
         BinaryRow::from_datums(&types, &[Datum::Int(k)]).unwrap().to_serialized()
     };
-    DataFileMeta {
+    DataFileFields {
         file_name: name.to_owned(),
         file_size: size,
         row_count: 1,
@@ -164,4 +164,5 @@ pub(crate) fn file(name: &str, level: i32, size: i64, min: i32, max: i32) -> Dat
         first_row_id: None,
         write_cols: None,
     }
+    .into()
 }

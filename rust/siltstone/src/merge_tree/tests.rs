@@ -19,7 +19,7 @@ use super::{
 use crate::{
     fs::{FailWhen, FaultFileIo},
     io::{FileReadSpec, KvLayout, TableContext, read_data_file},
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    manifest::{BucketId, CompactIncrement, DataFileFields, DataFileMeta, DataIncrement, FileSource},
     options::{ChangelogProducer, CoreOptions, MergeEngine},
     path::PathFactory,
     row::{BinaryRow, Datum},
@@ -548,7 +548,10 @@ fn a_file_that_overlaps_nothing_is_moved_up_without_rewriting() {
     let (data, compact) = bucket.writer().prepare_commit(true).unwrap();
     assert_eq!(data.new_files.len(), 1);
     assert_eq!(compact.compact_before, data.new_files);
-    assert_eq!(compact.compact_after, [DataFileMeta { level: 5, ..data.new_files[0].clone() }]);
+    assert_eq!(
+        compact.compact_after,
+        [DataFileFields { level: 5, ..DataFileFields::clone(&data.new_files[0]) }.into()]
+    );
     bucket.apply(data, compact);
     // a delete cannot be moved to the highest level: it goes
     bucket.write(&[(9, None, true)]);

@@ -169,14 +169,15 @@ pub(super) fn is_late<'f>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{merge_tree::testing, types::TypeKind};
+    use crate::{manifest::DataFileFields, merge_tree::testing, types::TypeKind};
 
     fn file(name: &str, level: i32, keys: (i32, i32), numbers: (i64, i64)) -> DataFileMeta {
-        DataFileMeta {
+        DataFileFields {
             min_sequence_number: numbers.0,
             max_sequence_number: numbers.1,
-            ..testing::file(name, level, 1, keys.0, keys.1)
+            ..DataFileFields::clone(&testing::file(name, level, 1, keys.0, keys.1))
         }
+        .into()
     }
 
     fn types() -> [DataType; 1] {
@@ -185,7 +186,9 @@ mod tests {
 
     fn ordered(files: &[DataFileMeta], stays: Stays) -> Vec<Vec<String>> {
         let runs = runs_in_order(files, &CommitOrder::of(files), &types(), stays).unwrap();
-        runs.into_iter().map(|(_, run)| run.files.into_iter().map(|file| file.file_name).collect()).collect()
+        runs.into_iter()
+            .map(|(_, run)| run.files.into_iter().map(|file| file.into_inner().file_name).collect())
+            .collect()
     }
 
     #[test]

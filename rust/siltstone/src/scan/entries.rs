@@ -6,7 +6,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use super::{bounds::may_hide_nan, buckets::BucketSelector};
@@ -15,7 +18,7 @@ use crate::{
     error::{Error, Result},
     io::TableContext,
     limits,
-    manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
+    manifest::{self, DataFileFields, EntryHead, EntryKind, KeepFile, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
     row::{BinaryRow, Datum, as_read, bounds_as_read},
     snapshot::{NamedList, Snapshot},
@@ -75,6 +78,14 @@ pub(super) fn live_among(entries: Vec<ManifestEntry>, filter: &EntryFilter) -> R
 }
 
 impl EntryFilter {
+    /// Whether [`Self::keep_files`] keeps the file of an entry.
+    fn takes(&self, entry: &ManifestEntry) -> bool {
+        self.min_level.is_none_or(|level| entry.file.level >= level)
+            && self
+                .created_since
+                .is_none_or(|since| entry.file.creation_time.is_none_or(|created| created_instant(created) >= since))
+    }
+
     /// Takes out the files of other levels, and those that are too old.
     pub(super) fn keep_files(&self, live: &mut Vec<ManifestEntry>) -> Result<()> {
         if let Some(level) = self.min_level {
@@ -84,12 +95,94 @@ impl EntryFilter {
     }
 }
 
+/// The entries of a plan: those of the live files that may hold rows of interest.
+pub(super) struct Considered {
+    pub(super) entries: Vec<ManifestEntry>,
+    /// How many live files there are, those among them that hold no row of interest too.
+    pub(super) files: usize,
+}
+
+/// [`live_entries`] without the files that `wanted` leaves out, which take no memory; or, where no manifest deletes any, those of
+/// the first manifests that have so many rows (`enough`).
+///
+/// `wanted` is asked of files that were deleted later, too: what it finds wrong with them does not count.
+pub(super) fn live_entries_if(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    filter: &EntryFilter,
+    wanted: KeepFile<'_>,
+    enough: Option<i64>,
+) -> Result<Considered> {
+    let (taken, left_out) = (limits::Taken::default(), AtomicUsize::new(0));
+    let test = |entry: &ManifestEntry| {
+        // who leaves out a DELETE keeps its file
+        if entry.kind == EntryKind::Delete || wanted(entry).unwrap_or(true) {
+            taken.more(entry_bytes(entry), "the plan of so many files").map_err(|e| of_plan(ctx, e))?;
+            return Ok(true);
+        }
+        left_out.fetch_add(usize::from(filter.takes(entry)), Ordering::Relaxed);
+        Ok(false)
+    };
+    let merged = manifest::merge_entries(entries_if(ctx, snapshot, filter, &test, enough)?)?;
+    let (mut entries, deleted): (Vec<_>, Vec<_>) = merged.into_iter().partition(|entry| entry.kind == EntryKind::Add);
+    // those of files that were left out
+    let deleted = deleted.iter().filter(|entry| filter.takes(entry)).count();
+    filter.keep_files(&mut entries)?;
+    let files = entries.len() + left_out.into_inner().saturating_sub(deleted);
+    Ok(Considered { entries, files })
+}
+
+/// Entries whose head passes the filter and that `wanted` keeps.
+pub(super) fn entries_if(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    filter: &EntryFilter,
+    wanted: KeepFile<'_>,
+    enough: Option<i64>,
+) -> Result<Vec<ManifestEntry>> {
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let store = if filter.no_statistics { store.without_statistics() } else { store };
+    let heads = HeadFilter::new(ctx, filter)?;
+    let mut manifests = store.read_lists(snapshot).map_err(|e| e.in_table(&ctx.name))?;
+    manifests.retain(|m| heads.wants_manifest(m));
+    match enough.filter(|_| manifests.iter().all(|manifest| manifest.num_deleted_files == 0)) {
+        None => store.read_all_if(&manifests, &|head| heads.wants(head), wanted),
+        Some(enough) => {
+            let (mut found, mut rows) = (Vec::new(), 0_i64);
+            for manifest in &manifests {
+                if rows >= enough {
+                    break;
+                }
+                let entries = store.read_if(manifest, &|head| heads.wants(head), wanted)?;
+                rows = rows.saturating_add(limits::sum(entries.iter().map(|entry| entry.file.row_count)));
+                found.extend(entries);
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// What an entry takes, and the split that it becomes a part of.
+fn entry_bytes(entry: &ManifestEntry) -> usize {
+    let file = &entry.file;
+    let stats = [&file.key_stats, &file.value_stats].map(|stats| {
+        stats.min_values.len() + stats.max_values.len() + stats.null_counts.len() * size_of::<Option<i64>>()
+    });
+    let [of_keys, of_values] = stats;
+    let own = file.file_name.len() + file.min_key.len() + file.max_key.len() + entry.partition.len();
+    2 * size_of::<ManifestEntry>() + size_of::<DataFileFields>() + own + of_keys + of_values
+}
+
+fn of_plan(ctx: &TableContext, error: Error) -> Error {
+    error.with("table", &ctx.name).hint("read fewer partitions or buckets at once, or compact the table's small files")
+}
+
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
 pub(crate) fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], no_statistics: bool) -> Result<()> {
     /// An entry with its statistics, and the split it becomes.
-    const ENTRY_BYTES: u64 = 2560;
+    const ENTRY_BYTES: u64 = 1792;
     /// The same without statistics.
-    const BARE_BYTES: u64 = 1280;
+    const BARE_BYTES: u64 = 640;
     /// The least that an entry takes in a manifest, compressed: what a list says is only believed so far.
     const LEAST_BYTES: u64 = 4;
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
@@ -100,9 +193,7 @@ pub(crate) fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta],
     let entries = entries.fold(0, u64::saturating_add);
     let each = if no_statistics { BARE_BYTES } else { ENTRY_BYTES };
     let bytes = usize::try_from(entries.saturating_mul(each)).unwrap_or(usize::MAX);
-    limits::ask(bytes, format_args!("the plan of {entries} files")).map_err(|e| {
-        e.with("table", &ctx.name).hint("read fewer partitions or buckets at once, or compact the table's small files")
-    })
+    limits::ask(bytes, format_args!("the plan of {entries} files")).map_err(|e| of_plan(ctx, e))
 }
 
 /// Source: `DataFileMeta.creationTimeEpochMillis`; the stored time is a local one.
@@ -112,12 +203,13 @@ fn keep_created_since(live: &mut Vec<ManifestEntry>, since: i64) -> Result<()> {
             .with("file", &entry.file.file_name)
             .with("option", "scan.mode"));
     }
-    let instant = |wall_clock: i64| {
-        let local = chrono::DateTime::from_timestamp_millis(wall_clock);
-        local.map_or(wall_clock, |local| local_to_instant(local.naive_utc()))
-    };
-    live.retain(|e| e.file.creation_time.is_none_or(|created| instant(created) >= since));
+    live.retain(|e| e.file.creation_time.is_none_or(|created| created_instant(created) >= since));
     Ok(())
+}
+
+fn created_instant(wall_clock: i64) -> i64 {
+    let local = chrono::DateTime::from_timestamp_millis(wall_clock);
+    local.map_or(wall_clock, |local| local_to_instant(local.naive_utc()))
 }
 
 /// The entries of a manifest list that the filter wants, in order, as they are: nothing cancels anything.

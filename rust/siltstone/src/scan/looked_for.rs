@@ -29,12 +29,12 @@ pub(crate) fn changed_file(ctx: &TableContext, snapshot: &Snapshot, rows: &Predi
     entries.retain(|entry| entry.bucket >= 0);
     if ctx.options.data_evolution_enabled {
         // such a file may have some columns of its rows, and others beside it the rest
-        return Ok(entries.into_iter().next().map(|entry| entry.file.file_name));
+        return Ok(entries.into_iter().next().map(|entry| entry.file.into_inner().file_name));
     }
     let (came, gone): (Vec<ManifestEntry>, Vec<_>) = entries.into_iter().partition(|e| e.kind == EntryKind::Add);
     let of_interest = |entries| buckets_of_interest(ctx, entries, &prepared.residual, false);
     if let Some(file) = of_interest(gone)?.into_iter().flat_map(|bucket| bucket.files).next() {
-        return Ok(Some(file.file_name));
+        return Ok(Some(file.into_inner().file_name));
     }
     for bucket in of_interest(came)? {
         if let Some(file) = file_with_row(ctx, &bucket, &prepared)? {

@@ -32,6 +32,7 @@ pub(crate) mod sections;
 mod since;
 mod split;
 mod stream_scan;
+mod tally;
 mod time_travel;
 mod version;
 
@@ -55,5 +56,6 @@ pub use stream_scan::{
     Start, StreamScan, StreamScanOptions, StreamStep, behind, check_checkpoint, check_progress, checkpoint,
     checkpoint_before, end_of, first_readable, rolled_back_to,
 };
+pub use tally::counted_rows;
 pub use time_travel::{counterpart, time_travel};
 pub use version::VersionSelector;

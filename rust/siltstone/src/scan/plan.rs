@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use super::{
     ReadOptions, ScanPlan, ScanRequest,
     deletions::DeletionFiles,
-    entries::{EntryFilter, live_entries},
+    entries::{Considered, EntryFilter, live_entries, live_entries_if},
     feature_check::{check_files, check_options, drop_postponed},
     incremental,
     level_0::{Level0, level_0, switched_off_later},
     overtaken::{again_when_overtaken, expired_meanwhile},
     prepared::Prepared,
-    prune::buckets_of_interest,
+    prune::{EntryTester, buckets_of_interest},
     resolved::Resolved,
     sections::{Section, sections_of},
     split::SplitGenerator,
@@ -77,7 +77,8 @@ fn splits_of(
     } else {
         (wanted.min_level, wanted.created_since) = (chosen.min_level, since);
     }
-    let mut entries = live_entries(ctx, at, &wanted)?;
+    let Considered { mut entries, files } = considered(ctx, at, request, prepared, &wanted, level_0)?;
+    let read = entries.len();
     drop_postponed(ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
     let mut splitter = SplitGenerator::new(ctx, at);
@@ -90,7 +91,7 @@ fn splits_of(
         tracing::warn!(table = %ctx.name, snapshot = at.id, "{why}; give 'deletion-vectors.enabled' = 'false' to read them");
         entries.retain(|entry| entry.file.level > 0);
     }
-    let files_considered = entries.len();
+    let files_considered = files.saturating_sub(read - entries.len());
     check_files(ctx, &entries)?;
     if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
         return Err(switched_off_later(ctx, at));
@@ -105,6 +106,36 @@ fn splits_of(
     }
     check_mergeable(ctx, &splits)?;
     Ok((splits, files_considered))
+}
+
+/// The files of a version, without those that the condition excludes one by one: they go while manifests are read.
+fn considered(
+    ctx: &TableContext,
+    at: &Snapshot,
+    request: &ScanRequest,
+    prepared: &Prepared,
+    wanted: &EntryFilter,
+    level_0: Level0,
+) -> Result<Considered> {
+    let has_key = ctx.schema.has_primary_key();
+    let is_each_by_itself = !ctx.options.data_evolution_enabled && level_0 != Level0::SwitchedOff;
+    if is_each_by_itself && !prepared.residual.is_always_true() {
+        let disjoint = matches!(level_0, Level0::Skip | Level0::SwitchedOn);
+        let tester = EntryTester::new(ctx, &prepared.residual, disjoint);
+        // what level 0 has is told, and so is what waits for buckets
+        let is_told = |entry: &ManifestEntry| entry.bucket < 0 || has_key && entry.file.level == 0;
+        return live_entries_if(ctx, at, wanted, &|entry| Ok(is_told(entry) || tester.may_match(entry)?), None);
+    }
+    let limit = request.options.limit.filter(|_| {
+        !has_key
+            && is_each_by_itself
+            && at.index_manifest.is_none()
+            && !request.options.keep_deletes
+            && wanted.min_level.is_none()
+            && wanted.created_since.is_none()
+    });
+    let enough = limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    live_entries_if(ctx, at, wanted, &|_| Ok(true), enough)
 }
 
 /// Whether the files of each bucket are of one level: above level 0 those share no keys.

@@ -21,6 +21,29 @@ use crate::{
     threads::try_map,
 };
 
+/// Tells of a file by itself whether it may hold rows of interest.
+pub(super) struct EntryTester<'a> {
+    files: FileTester<'a>,
+    condition: &'a Predicate,
+    of_keys: Predicate,
+    /// Other files may have the keys of this one.
+    merged: bool,
+}
+
+impl<'a> EntryTester<'a> {
+    /// `disjoint_levels`: no two files share keys.
+    pub(super) fn new(ctx: &'a TableContext, condition: &'a Predicate, disjoint_levels: bool) -> Self {
+        let keys = ctx.schema.trimmed_primary_keys();
+        let merged = !keys.is_empty() && !disjoint_levels;
+        Self { files: FileTester::new(ctx), condition, of_keys: condition.relaxed(&|c| keys.contains(&c)), merged }
+    }
+
+    pub(super) fn may_match(&self, entry: &ManifestEntry) -> Result<bool> {
+        Ok((self.of_keys.is_always_true() || self.files.may_match_key(entry, &self.of_keys)?)
+            && (self.merged || self.condition.is_always_true() || self.files.may_match_value(entry, self.condition)?))
+    }
+}
+
 /// Groups entries by bucket, without those that hold no row of interest. `disjoint_levels`: no two files share keys.
 pub(super) fn buckets_of_interest(
     ctx: &TableContext,
@@ -31,24 +54,18 @@ pub(super) fn buckets_of_interest(
     if ctx.options.data_evolution_enabled {
         return row_groups_of_interest(ctx, entries, condition);
     }
-    let tester = FileTester::new(ctx);
-    let keys = ctx.schema.trimmed_primary_keys();
-    let merged = !keys.is_empty() && !disjoint_levels;
-    let key_condition = condition.relaxed(&|c| keys.contains(&c));
-    let kept = retain(entries, |entry| {
-        Ok((key_condition.is_always_true() || tester.may_match_key(entry, &key_condition)?)
-            && (merged || condition.is_always_true() || tester.may_match_value(entry, condition)?))
-    })?;
+    let tester = EntryTester::new(ctx, condition, disjoint_levels);
+    let kept = retain(entries, |entry| tester.may_match(entry))?;
     let mut buckets: BTreeMap<BucketId, Vec<ManifestEntry>> = BTreeMap::new();
     for entry in kept {
         let id = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
         buckets.entry(id).or_default().push(entry);
     }
-    let by_value = merged && !condition.is_always_true();
+    let by_value = tester.merged && !condition.is_always_true();
     let pruned = buckets.into_iter().map(|(id, entries)| {
         cancel::check()?;
         let total_buckets = entries.first().map_or(-1, |e| e.total_buckets);
-        let entries = if by_value { prune_sections(ctx, &tester, entries, condition)? } else { entries };
+        let entries = if by_value { prune_sections(ctx, &tester.files, entries, condition)? } else { entries };
         Ok(BucketFiles { id, total_buckets, files: entries.into_iter().map(|e| e.file).collect() })
     });
     let pruned: Vec<BucketFiles> = pruned.collect::<Result<_>>()?;

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use super::{ColumnStats, SimpleStats};
+use super::{ColumnStats, SimpleStats, StatsFields};
 use crate::{
     error::{Error, ErrorKind, Result},
     row::{BinaryRow, Datum, Room},
@@ -26,11 +26,12 @@ pub fn encode_stats(types: &[DataType], stats: &[ColumnStats]) -> Result<SimpleS
         let values: Vec<Datum> = stats.iter().map(|s| bound(s).clone()).collect();
         Ok(BinaryRow::from_datums(types, &values)?.to_serialized())
     };
-    Ok(SimpleStats {
+    Ok(StatsFields {
         min_values: row(|s| &s.min)?,
         max_values: row(|s| &s.max)?,
         null_counts: stats.iter().map(|s| s.null_count).collect(),
-    })
+    }
+    .into())
 }
 
 /// One statistics column per type. Statistics of no column at all (`SimpleStats::empty`) decode as unknown.

@@ -8,7 +8,7 @@ mod simple;
 pub use column::ColumnStats;
 pub use encode::{StatsReader, decode_stats, decode_stats_for, dense, encode_stats};
 pub use mode::{StatsMode, StatsModeRules, stats_modes};
-pub use simple::SimpleStats;
+pub use simple::{SimpleStats, StatsFields};
 
 #[cfg(test)]
 mod tests;

@@ -103,7 +103,7 @@ fn columns_that_name_the_same_bytes_are_damage() {
     let mut row = BinaryRow::from_datums(&types, &texts).unwrap().to_serialized();
     let first: [u8; 8] = row[12..20].try_into().unwrap();
     row[20..28].copy_from_slice(&first);
-    let stats = SimpleStats { min_values: row.clone(), max_values: row, null_counts: vec![None, None] };
+    let stats = StatsFields { min_values: row.clone(), max_values: row, null_counts: vec![None, None] }.into();
     let names = ["a".to_owned(), "b".to_owned()];
     assert!(decode_stats(&stats, &types).unwrap_err().to_string().contains("the same bytes"));
     assert!(decode_stats_for(&stats, Some(&names), &["a", "b"], &types).is_err());

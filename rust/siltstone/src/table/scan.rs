@@ -23,8 +23,8 @@ use crate::{
         read_splits,
     },
     scan::{
-        ReadRequest, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken, partitions_at,
-        plan_at, read_request,
+        ReadRequest, Resolved, ScanPlan, ScanRequest, VersionSelector, counted_rows, overtaken::again_when_overtaken,
+        partitions_at, plan_at, read_request,
     },
     types::arrow_schema,
     variant::{shown, shown_schema},
@@ -138,6 +138,24 @@ impl Table {
             });
         }
         Ok(request.options.limit.map_or(rows, |limit| rows.min(length(limit))))
+    }
+
+    /// The number of rows of a scan: told by manifests as they are read where that is exact, otherwise by a plan.
+    pub fn count_rows(&self, request: &ScanRequest) -> Result<u64> {
+        let told = again_when_overtaken(self.context(), || self.told_rows(request));
+        match self.found(told, |_| true)? {
+            Some(rows) => Ok(request.options.limit.map_or(rows, |l| rows.min(u64::try_from(l).unwrap_or(u64::MAX)))),
+            None => self.count(request, &self.plan(request)?),
+        }
+    }
+
+    fn told_rows(&self, request: &ScanRequest) -> Result<Option<u64>> {
+        if request.system.is_some() || request.filter.is_some() || self.other_branch()?.is_some() {
+            return Ok(None);
+        }
+        let at = Resolved::find(self.context(), &request.version, request.incremental.as_ref())?;
+        let (below, finish) = under_schema(request, if request.todays_schema { self.context() } else { &at.ctx })?;
+        if finish.keeps_count() { counted_rows(self.context(), &below, &at) } else { Ok(None) }
     }
 
     /// One token for each split of a plan.

@@ -14,7 +14,7 @@ use crate::{
     fs::{ConfinedFileIo, FaultFileIo},
     io::TableContext,
     maintenance::expire::{Retention, expire_snapshots},
-    manifest::{DataFileMeta, ManifestEntry, ManifestStore},
+    manifest::{DataFileFields, DataFileMeta, ManifestEntry, ManifestStore},
     options::CoreOptions,
     path::PathFactory,
     predicate::{CompareOp, Predicate},
@@ -543,7 +543,8 @@ fn a_message_that_adds_a_file_outside_of_the_table_is_refused() {
     writer.write(&rows(&[(1, "a", 1)]), None).unwrap();
     let message = writer.prepare_commit().unwrap().remove(0);
     let file = message.data.new_files[0].clone();
-    let at = |path: &str| DataFileMeta { external_path: Some(path.to_owned()), ..file.clone() };
+    let at =
+        |path: &str| DataFileFields { external_path: Some(path.to_owned()), ..DataFileFields::clone(&file) }.into();
     let adding: [fn(&mut CommitMessage, DataFileMeta); 4] = [
         |message, file| message.data.new_files.push(file),
         |message, file| message.data.changelog_files.push(file),
@@ -566,7 +567,7 @@ fn a_message_that_adds_a_file_outside_of_the_table_is_refused() {
         }
         for name in ["../x", "a/b", "..", ""] {
             let mut bad = message.clone();
-            add(&mut bad, DataFileMeta { file_name: name.to_owned(), ..file.clone() });
+            add(&mut bad, DataFileFields { file_name: name.to_owned(), ..DataFileFields::clone(&file) }.into());
             let committable = Committable { messages: vec![bad], ..Committable::default() };
             let error = TableCommit::with_new_user(&ctx).commit(committable).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::CorruptFile, "{name}: {error}");

@@ -7,7 +7,7 @@ use siltstone::{
         ManifestEntry, ManifestFileMeta, decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list,
     },
     merge_tree::{Levels, interval_partition},
-    stats::SimpleStats,
+    stats::StatsFields,
     types::{DataType, TypeKind},
 };
 
@@ -55,7 +55,7 @@ fn a_level_of_two_thousand_million_in_a_manifest_makes_no_levels() {
 /// Nulls take a byte in a block, a fraction of one in the file, and 16 bytes in memory.
 #[test]
 fn what_small_blocks_become_stays_in_proportion_to_the_file() {
-    let nulls = SimpleStats { min_values: Vec::new(), max_values: Vec::new(), null_counts: vec![None; 1 << 20] };
+    let nulls = StatsFields { min_values: Vec::new(), max_values: Vec::new(), null_counts: vec![None; 1 << 20] }.into();
     let meta = ManifestFileMeta {
         file_name: "manifest-0".to_owned(),
         file_size: 1,

@@ -184,7 +184,7 @@ fn what_a_manifest_says_of_a_file_is_compared_with_its_rows() {
         ("wrong-key-range", |f| f.min_key = key(2)),
         ("wrong-sequence-range", |f| f.max_sequence_number = 2),
         ("wrong-null-count", |f| f.value_stats.null_counts[1] = Some(0)),
-        ("wrong-bounds", |f| f.value_stats.max_values.clone_from(&f.value_stats.min_values)),
+        ("wrong-bounds", |f| f.value_stats.max_values = f.value_stats.min_values.clone()),
     ];
     for (code, change) in cases {
         let found = Broken::new(&[]).file(0, &ROWS, change).problems();

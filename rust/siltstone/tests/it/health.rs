@@ -62,7 +62,7 @@ fn health(table: &Table, compared: usize) -> Health {
 fn sizes(table: &Table, id: i64) -> BTreeMap<String, i64> {
     let (ctx, snapshot) = time_travel(table.context(), &VersionSelector::Snapshot(id)).unwrap();
     let live = live_entries(&ctx, &snapshot.unwrap(), &EntryFilter::default()).unwrap();
-    live.into_iter().map(|entry| (entry.file.file_name, entry.file.file_size)).collect()
+    live.into_iter().map(|entry| (entry.file.file_name.clone(), entry.file.file_size)).collect()
 }
 
 /// The report decoded the manifests of the newest version for its files, its partitions, and two plans of compaction, and again for

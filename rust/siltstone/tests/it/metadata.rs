@@ -62,7 +62,7 @@ fn file_of(f: &DataFileMeta) -> Value {
             FileSource::Append => "APPEND",
             FileSource::Compact => "COMPACT",
         }),
-        "value_stats_cols": f.value_stats_cols,
+        "value_stats_cols": f.value_stats_cols.as_deref(),
         "external_path": f.external_path,
         "first_row_id": f.first_row_id,
     })

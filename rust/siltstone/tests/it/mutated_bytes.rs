@@ -27,7 +27,7 @@ use siltstone::{
     row::{BinaryRow, array_from_datums, compare_serialized, datum_from_text, datum_to_text, parse_decimal},
     schema::TableSchema,
     snapshot::{RemovedSnapshot, Snapshot},
-    stats::{SimpleStats, StatsMode, decode_stats_for},
+    stats::{StatsFields, StatsMode, decode_stats_for},
     types::{DataField, DataType, TypeKind, arrow_schema, fields_from_json, parse_type},
     variant::shown,
     wire::{CommitMessage, CompactionTask, Split, TableIdentity, TaskUnit},
@@ -181,7 +181,8 @@ fn column_statistics() {
         let bytes = |side: &str| from_hex(vector["value_stats"][side].as_str().unwrap()).unwrap();
         let (min, max) = (bytes("min_hex"), bytes("max_hex"));
         torture(&[min], |bytes| {
-            let stats = SimpleStats { min_values: bytes.to_vec(), max_values: max.clone(), null_counts: vec![Some(1)] };
+            let stats =
+                StatsFields { min_values: bytes.to_vec(), max_values: max.clone(), null_counts: vec![Some(1)] }.into();
             let decoded = judge(decode_stats_for(&stats, None, &names, &types));
             for column in decoded.into_iter().flatten() {
                 let _ = StatsMode::Truncate(3).apply_mode(column);

@@ -380,7 +380,11 @@ fn marks(ctx: &TableContext, snapshot: &Snapshot) -> BTreeMap<String, Vec<u64>> 
 fn delta(ctx: &TableContext, snapshot: &Snapshot, kind: EntryKind) -> BTreeSet<String> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
     let entries = store.read_all(&store.read_list(snapshot.delta_list()).unwrap(), &|_| true).unwrap();
-    entries.into_iter().filter(|entry| entry.kind == kind).map(|entry: ManifestEntry| entry.file.file_name).collect()
+    entries
+        .into_iter()
+        .filter(|entry| entry.kind == kind)
+        .map(|entry: ManifestEntry| entry.file.into_inner().file_name)
+        .collect()
 }
 
 /// DV-EXAMPLE with numbers of our own: key 1 lies in level 3, which takes no part; keys 2 and 9 lie in level 2, which does

@@ -11,7 +11,7 @@ use siltstone::{
         BinaryRow, Datum, array_datum, array_from_datums, binary_rows, datum_from_text, datum_to_text,
         datums_from_array, hash_rows, map_datum, row_datum,
     },
-    stats::{ColumnStats, SimpleStats, StatsMode, decode_stats_for, dense, encode_stats},
+    stats::{ColumnStats, SimpleStats, StatsFields, StatsMode, decode_stats_for, dense, encode_stats},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
@@ -149,11 +149,12 @@ fn statistics_collected_from_rows_are_those_of_java() {
 
 fn simple_stats(vector: &Value) -> SimpleStats {
     let stats = &vector["value_stats"];
-    SimpleStats {
+    StatsFields {
         min_values: from_hex(stats["min_hex"].as_str().unwrap()).unwrap(),
         max_values: from_hex(stats["max_hex"].as_str().unwrap()).unwrap(),
         null_counts: list(&stats["null_counts"]).iter().map(Value::as_i64).collect(),
     }
+    .into()
 }
 
 fn stats_cols(vector: &Value) -> Option<Vec<String>> {

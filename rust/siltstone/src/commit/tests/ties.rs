@@ -1,13 +1,14 @@
 //! Rows of one key with equal numbers: whose were committed first stays to be known, and compactions do not turn it around.
 
 use super::*;
+use crate::manifest::DataFileFields;
 
 fn level_5(name: &str) -> DataFileMeta {
     file(name, 5, (0, 9))
 }
 
 fn names(table: &Table) -> Vec<String> {
-    table.live().into_iter().map(|entry| entry.file.file_name).collect()
+    table.live().into_iter().map(|entry| entry.file.into_inner().file_name).collect()
 }
 
 /// What becomes of a compaction that takes this file of level 0 up, after `first` and `second` were added in this order.
@@ -18,12 +19,13 @@ fn lifted(table: &Table, taken: &str, first: DataFileMeta, second: DataFileMeta)
         let new = DataIncrement { new_files: vec![file], ..DataIncrement::default() };
         table.commit_as("writer").commit(of(vec![message(new, CompactIncrement::default())])).unwrap();
     }
-    let up = DataFileMeta { file_name: "up".to_owned(), level: 5, ..taken.clone() };
+    let up = DataFileFields { file_name: "up".to_owned(), level: 5, ..DataFileFields::clone(&taken) }.into();
     table.commit_as("compactor").commit(of(vec![compacts(&[taken], &[up])])).unwrap().compaction
 }
 
 fn numbered(name: &str, numbers: (i64, i64)) -> DataFileMeta {
-    DataFileMeta { min_sequence_number: numbers.0, max_sequence_number: numbers.1, ..f(name) }
+    DataFileFields { min_sequence_number: numbers.0, max_sequence_number: numbers.1, ..DataFileFields::clone(&f(name)) }
+        .into()
 }
 
 #[test]
@@ -55,7 +57,9 @@ fn a_file_that_is_replaced_by_itself_stays_before_those_that_came_after_it() {
             table.commit_as("writer").commit(of(vec![message(new, CompactIncrement::default())])).unwrap();
         }
         let files: Vec<_> = again.iter().map(|name| f(name)).collect();
-        let with_index = |file: &DataFileMeta| DataFileMeta { embedded_file_index: Some(vec![1]), ..file.clone() };
+        let with_index = |file: &DataFileMeta| {
+            DataFileFields { embedded_file_index: Some(vec![1]), ..DataFileFields::clone(file) }.into()
+        };
         let indexed: Vec<_> = files.iter().map(with_index).collect();
         let outcome = table.commit_as("indexer").commit(of(vec![compacts(&files, &indexed)])).unwrap().compaction;
         (outcome, names(&table))
@@ -100,7 +104,7 @@ fn a_full_merge_of_manifests_keeps_the_order_of_the_commits_to_level_0() {
     let new = DataIncrement { new_files: first.to_vec(), ..DataIncrement::default() };
     table.commit_as("one").commit(of(vec![message(new, CompactIncrement::default())])).unwrap();
     table.add(&["second"]);
-    let up = DataFileMeta { file_name: "up".to_owned(), level: 5, ..first[1].clone() };
+    let up = DataFileFields { file_name: "up".to_owned(), level: 5, ..DataFileFields::clone(&first[1]) }.into();
     let compacted = table.commit_as("two").commit(of(vec![compacts(&first[1..], &[up])])).unwrap();
     assert!(matches!(compacted.compaction, CompactionOutcome::Committed), "{compacted:?}");
     assert_eq!(names(&table), ["first", "second", "up"]);
@@ -121,7 +125,7 @@ fn an_entry_that_comes_again_survives_merges_of_manifests() {
     for merging in [full, minor] {
         let table = table(&["k"], &[], &[&[("bucket", "1")][..], &merging].concat());
         let plain = level_5("a");
-        let indexed = DataFileMeta { embedded_file_index: Some(vec![1]), ..plain.clone() };
+        let indexed = DataFileFields { embedded_file_index: Some(vec![1]), ..DataFileFields::clone(&plain) }.into();
         let new = CompactIncrement { compact_after: vec![plain.clone()], ..CompactIncrement::default() };
         table.put(&["a"]);
         table.commit_as("one").commit(of(vec![message(DataIncrement::default(), new)])).unwrap();

@@ -50,6 +50,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// What another position in the same bytes, further on, has passed since this one.
+    pub fn until(&self, other: &Self) -> &'a [u8] {
+        self.data.get(self.at..other.at).unwrap_or_default()
+    }
+
     /// An error at this place: block offset in the file, and position in the decompressed block.
     #[cold]
     pub fn corrupt(&self, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {

@@ -64,7 +64,7 @@ fn index_of_version(
     let live: HashMap<(BucketId, String), i64> = live_entries(ctx, version, &EntryFilter::default())
         .unwrap_or_default()
         .into_iter()
-        .map(|e| ((BucketId { partition: e.partition, bucket: e.bucket }, e.file.file_name), e.file.row_count))
+        .map(|e| ((BucketId { partition: e.partition, bucket: e.bucket }, e.file.file_name.clone()), e.file.row_count))
         .collect();
     for index in entries {
         let Ok(path) = ctx.paths.index_file_of(index) else { continue };

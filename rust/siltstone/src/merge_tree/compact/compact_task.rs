@@ -14,7 +14,7 @@ use crate::{
         BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable,
         delete_unused,
     },
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
+    manifest::{BucketId, CompactIncrement, DataFileFields, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun,
         expiry::RecordExpiry,
@@ -224,7 +224,9 @@ impl CompactTask<'_> {
 
     fn move_up(&mut self, file: &DataFileMeta) {
         self.result.compact_before.push(file.clone());
-        self.result.compact_after.push(DataFileMeta { level: self.unit.output_level, ..file.clone() });
+        self.result
+            .compact_after
+            .push(DataFileFields { level: self.unit.output_level, ..DataFileFields::clone(file) }.into());
     }
 
     fn rewrite(&mut self, sections: Vec<Vec<SortedRun>>) -> Result<()> {

@@ -244,7 +244,7 @@ impl CompactManager {
         self.compacted.changelog_files.extend(result.changelog_files);
         // what is in level 0 now has come while it ran, and is newer
         let newer = self.levels.files().into_iter().filter(|file| file.level == 0);
-        let newer: Vec<String> = newer.map(|file| file.file_name).collect();
+        let newer: Vec<String> = newer.map(|file| file.file_name.clone()).collect();
         self.compacted.dropped.extend(result.dropped.into_iter().map(|mut dropped| {
             dropped.known.extend_from_slice(&newer);
             dropped
@@ -283,7 +283,7 @@ impl CompactManager {
 
     /// Names of the bucket's files as this writer knows them.
     pub(crate) fn file_names(&self) -> Vec<String> {
-        self.levels.files().into_iter().map(|file| file.file_name).collect()
+        self.levels.files().into_iter().map(|file| file.file_name.clone()).collect()
     }
 
     /// Asks a running compaction to stop: nobody wants its result.

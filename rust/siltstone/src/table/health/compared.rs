@@ -13,7 +13,7 @@ use crate::{
     Error, ErrorKind, Result, cancel,
     io::TableContext,
     limits::{self, Taken},
-    manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore},
+    manifest::{DataFileFields, EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore},
     path::PathFactory,
     scan::ask_for_memory,
     snapshot::Snapshot,
@@ -147,7 +147,7 @@ impl Compared {
     fn change(&mut self, ctx: &TableContext, paths: usize, entry: &ManifestEntry) -> Result<Change> {
         let ManifestEntry { partition, bucket, file, .. } = entry;
         // what makes entries the same, and the paths that their partitions have
-        let DataFileMeta { level, file_name, extra_files, embedded_file_index, external_path, .. } = file;
+        let DataFileFields { level, file_name, extra_files, embedded_file_index, external_path, .. } = &**file;
         let identity = (paths, partition, bucket, level, file_name, extra_files, embedded_file_index, external_path);
         let identity = self.hashes.of(identity);
         let adds = entry.kind == EntryKind::Add;

@@ -16,8 +16,10 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::{check_external_path, check_file_name},
-    manifest::{BucketId, DataFileMeta, DeletionVectorRange, EntryKind, FileSource, IndexManifestEntry},
-    stats::SimpleStats,
+    manifest::{
+        BucketId, DataFileFields, DataFileMeta, DeletionVectorRange, EntryKind, FileSource, IndexManifestEntry,
+    },
+    stats::{SimpleStats, StatsFields},
 };
 
 const DATA_FILE_FIELDS: usize = 20;
@@ -79,11 +81,12 @@ fn stats_row(row: &mut Builder, stats: &SimpleStats) {
 
 fn stats(row: &View<'_>, i: usize) -> Result<SimpleStats> {
     let nested = row.nested_row(i, STATS_FIELDS)?;
-    Ok(SimpleStats {
+    Ok(StatsFields {
         min_values: nested.binary(0)?.to_vec(),
         max_values: nested.binary(1)?.to_vec(),
         null_counts: nested.list(2, |array, at| array.option(at, View::long))?,
-    })
+    }
+    .into())
 }
 
 fn put_long(row: &mut Builder, value: i64) {
@@ -125,7 +128,7 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         Some(1) => Some(FileSource::Compact),
         Some(other) => return Err(Error::corrupt("data file meta", 0, "file source 0 or 1", other)),
     };
-    let file = DataFileMeta {
+    let file = DataFileFields {
         file_name: file_name(&row, 0)?,
         file_size: row.long(1)?,
         row_count: row.long(2)?,
@@ -142,16 +145,16 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         delete_row_count: row.option(13, View::long)?,
         embedded_file_index: row.option(14, View::binary)?.map(<[u8]>::to_vec),
         file_source: source,
-        value_stats_cols: row.option(16, View::strings)?,
+        value_stats_cols: row.option(16, View::strings)?.map(Into::into),
         external_path: row.option(17, external_path)?,
         first_row_id: row.option(18, View::long)?,
-        write_cols: row.option(19, View::strings)?,
+        write_cols: row.option(19, View::strings)?.map(Into::into),
     };
     match file.wrong_number() {
         Some((field, number)) => {
             Err(Error::corrupt("data file meta", 0, format!("a '{field}' that can be true"), number))
         }
-        None => Ok(file),
+        None => Ok(file.into()),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::{
-    manifest::{DroppedDeletes, FileSource, IndexManifestEntry},
+    manifest::{DataFileFields, DroppedDeletes, FileSource, IndexManifestEntry},
     snapshot::RemovedSnapshot,
-    stats::SimpleStats,
+    stats::{SimpleStats, StatsFields},
     wire::{Assigned, AssignedBy, Seen},
 };
 
@@ -18,7 +18,7 @@ fn java(name: &str) -> Vec<u8> {
 }
 
 fn stats(min: &[u8], max: &[u8], null_counts: Vec<Option<i64>>) -> SimpleStats {
-    SimpleStats { min_values: min.to_vec(), max_values: max.to_vec(), null_counts }
+    StatsFields { min_values: min.to_vec(), max_values: max.to_vec(), null_counts }.into()
 }
 
 fn int_row(value: u8) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn int_row(value: u8) -> Vec<u8> {
 fn full() -> DataFileMeta {
     let min = [&[0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0][..], b"a\0\0\0\0\0\0\x81"].concat();
     let max = [0, 0, 0, 2, 0, 2, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    DataFileMeta {
+    DataFileFields {
         file_name: "data-0a1b2c3d-0000-1111-2222-333344445555-0.parquet".into(),
         file_size: 1234,
         row_count: 10,
@@ -45,15 +45,16 @@ fn full() -> DataFileMeta {
         delete_row_count: Some(2),
         embedded_file_index: Some(vec![1, 2, 3]),
         file_source: Some(FileSource::Compact),
-        value_stats_cols: Some(vec!["k".into(), "a rather long column".into()]),
+        value_stats_cols: Some(["k".into(), "a rather long column".into()].into()),
         external_path: Some("/elsewhere/data-0.parquet".into()),
         first_row_id: Some(7),
-        write_cols: Some(vec!["k".into(), "v".into()]),
+        write_cols: Some(["k".into(), "v".into()].into()),
     }
+    .into()
 }
 
 fn plain() -> DataFileMeta {
-    DataFileMeta {
+    DataFileFields {
         file_name: "short".into(),
         file_size: 1,
         row_count: 2,
@@ -75,6 +76,7 @@ fn plain() -> DataFileMeta {
         first_row_id: None,
         write_cols: None,
     }
+    .into()
 }
 
 fn partition() -> Vec<u8> {
@@ -279,11 +281,11 @@ fn an_index_file_of_another_bucket_is_refused() {
 #[test]
 fn names_that_lead_out_of_the_table_do_not_travel() {
     let outside = || "../../other/data".to_owned();
-    let of_file = [
-        DataFileMeta { file_name: outside(), ..plain() },
-        DataFileMeta { extra_files: vec!["x.index".into(), outside()], ..plain() },
-        DataFileMeta { external_path: Some(outside()), ..plain() },
-        DataFileMeta { external_path: Some("/elsewhere/../data".into()), ..plain() },
+    let of_file: [DataFileMeta; 4] = [
+        DataFileFields { file_name: outside(), ..DataFileFields::clone(&plain()) }.into(),
+        DataFileFields { extra_files: vec!["x.index".into(), outside()], ..DataFileFields::clone(&plain()) }.into(),
+        DataFileFields { external_path: Some(outside()), ..DataFileFields::clone(&plain()) }.into(),
+        DataFileFields { external_path: Some("/elsewhere/../data".into()), ..DataFileFields::clone(&plain()) }.into(),
     ];
     for file in of_file {
         let mut split = split(false);

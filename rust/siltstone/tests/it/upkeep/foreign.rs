@@ -93,7 +93,7 @@ fn others_expire(fs: &FileIoRef) {
 fn files(fs: &FileIoRef) -> Vec<String> {
     let newest = snapshots(fs).latest().unwrap().unwrap();
     let live = live_entries(&open(fs, "main"), &newest, &EntryFilter::default()).unwrap();
-    live.into_iter().map(|entry| entry.file.file_name).collect()
+    live.into_iter().map(|entry| entry.file.into_inner().file_name).collect()
 }
 
 fn behind(io: &FaultFileIo, fs: &FileIoRef, meanwhile: &Arc<Meanwhile>) -> TableContext {
