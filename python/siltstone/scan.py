@@ -269,7 +269,7 @@ class Scan(Hinted):
                 "a scan with a limit has no splits: its rows are counted over all of them",
                 hint="leave the limit out, and stop reading when there are enough rows",
             )
-        return [Split(token) for token in self._planned().splits()]
+        return [Split._of(split) for split in self._opened().splits(self._request)]  # noqa: SLF001  # of a plan, not of bytes
 
     def pinned(self, snapshot: int) -> Scan:
         """The same scan of a snapshot that is or was the latest, whatever comes later; columns are the table's of now.

@@ -40,6 +40,12 @@ class Split:
         """
         self._core = _core.Split(token)
 
+    @classmethod
+    def _of(cls, core: _core.Split) -> Split:
+        split = cls.__new__(cls)
+        split._core = core
+        return split
+
     def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
         """Pickle as the token."""
         return Split, (self.to_bytes(),)

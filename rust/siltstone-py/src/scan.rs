@@ -71,33 +71,32 @@ impl Plan {
         interruptible(py, || Ok(self.table.count(&self.request, &self.planned)?))
     }
 
-    fn splits<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let tokens = interruptible(py, || Ok(self.table.split_tokens(&self.request, &self.planned)?))?;
-        Ok(tokens.iter().map(|token| PyBytes::new(py, token)).collect())
-    }
-
     fn explain(&self) -> String {
         explain(&self.planned)
     }
 }
 
-/// A split that arrived as a token.
+/// A split: of a plan, or one that arrived as a token.
 #[pyclass(frozen, module = "siltstone._core")]
-struct Split {
-    token: Vec<u8>,
+pub(crate) struct Split {
     split: ReadableSplit,
+}
+
+/// The splits of a scan.
+pub(crate) fn splits(py: Python<'_>, table: &Table, request: &ScanRequest) -> Result<Vec<Split>> {
+    let splits = interruptible(py, || Ok(table.splits(request, table.plan(request)?)))?;
+    Ok(splits.into_iter().map(|split| Split { split }).collect())
 }
 
 #[pymethods]
 impl Split {
     #[new]
     fn new(py: Python<'_>, token: Vec<u8>) -> Result<Self> {
-        let split = interruptible(py, || Ok(ReadableSplit::from_token(&token)?))?;
-        Ok(Self { token, split })
+        Ok(Self { split: interruptible(py, || Ok(ReadableSplit::from_token(&token)?))? })
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.token)
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.split.to_token()?))
     }
 
     #[getter]

@@ -28,7 +28,7 @@ use crate::{
     maintenance::Maintenance,
     report::{Typed, typed},
     request::{ConditionInput, InspectInput, ScanInput},
-    scan::Plan,
+    scan::{Plan, Split, splits},
     write::{RowAssigner, Writer},
 };
 
@@ -159,6 +159,10 @@ impl PyTable {
     fn plan(&self, py: Python<'_>, request: ScanInput) -> Result<Plan> {
         let table = self.table()?;
         interruptible(py, || Plan::new(table, request.0))
+    }
+
+    fn splits(&self, py: Python<'_>, request: ScanInput) -> Result<Vec<Split>> {
+        splits(py, &*self.table()?, &request.0)
     }
 
     fn count(&self, py: Python<'_>, request: ScanInput) -> Result<u64> {

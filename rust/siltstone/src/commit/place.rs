@@ -148,7 +148,22 @@ pub fn explain_by_place(ctx: &TableContext, error: Error) -> Error {
 /// # Errors
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and it is not known where the snapshot is.
 pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
-    if look(ctx)? == Found::Ours { Ok(()) } else { Err(moved(ctx)) }
+    match look(ctx)? {
+        Found::Ours => Ok(()),
+        found if was_late(ctx)? => Err(displaced(ctx, found)),
+        _ => Err(moved(ctx)),
+    }
+}
+
+/// Whether the undecided schema that the writer was opened with came too late, and was taken away from the same table.
+fn was_late(ctx: &TableContext) -> Result<bool> {
+    if !ctx.schema.is_pending() {
+        return Ok(false);
+    }
+    let schemas = schemas(ctx);
+    let before = schemas.ids()?.into_iter().rfind(|id| *id < ctx.schema.id);
+    // that of a table which was made since would be younger
+    before.map_or(Ok(false), |id| Ok(schemas.get(id)?.time_millis <= ctx.schema.time_millis))
 }
 
 /// Why a commit failed, when that is because its place has become another's; `in_doubt`: it may have been published before.
@@ -196,7 +211,10 @@ pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attemp
 }
 
 /// Takes a version back that came about after a fixed option was changed, and whose writer was killed before it could; `false`:
-/// it counts, or others rely on it.
+/// it counts.
+///
+/// # Errors
+/// `Storage`: it stays, because others rely on it, and nothing can be built on it.
 pub(super) fn take_late_version(ctx: &TableContext, snapshots: &SnapshotManager, version: &Snapshot) -> Result<bool> {
     if version.id > 1 && !is_redefined_since(ctx, version) || ctx.fs.is_served() {
         return Ok(false);
@@ -221,7 +239,10 @@ pub(super) fn take_late_version_with(
     let base = version.id.checked_sub(1).map_or_else(|| Ok(Vec::new()), |before| snapshots.existing([before]))?;
     let base = base.first().map(RemovedSnapshot::from);
     let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known: 0, number: false };
-    Ok(!matches!(take_back(ctx, snapshots, lock, &attempt)?, Kept::Stays(_)))
+    match take_back(ctx, snapshots, lock, &attempt)? {
+        Kept::Stays(why) => Err(why),
+        _ => Ok(true),
+    }
 }
 
 /// Whether an error says that a commit may be in a table or branch that has another name now.
@@ -248,7 +269,7 @@ fn is_complete(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock>)
     Ok(own.schema_id == ctx.schema.id || ctx.fs.is_file(&schemas(ctx).path(own.schema_id))?)
 }
 
-/// Whether a first snapshot has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing
+/// Whether a snapshot with the first rows has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing
 /// to publish. One that has seen them is behind it.
 fn has_newest_number(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
     let Some(newest) = schemas(ctx).newest()?.filter(|newest| newest.id > own.schema_id) else { return Ok(true) };
@@ -339,6 +360,10 @@ fn schemas(ctx: &TableContext) -> SchemaManager {
 fn displaced(ctx: &TableContext, found: Found) -> Error {
     let what = what(ctx);
     let (kind, text) = match found {
+        Found::Others if was_late(ctx).unwrap_or(false) => (
+            ErrorKind::CommitConflict,
+            format!("the schema that the {what} was opened with came too late, and was taken away"),
+        ),
         Found::Others => (
             ErrorKind::CommitConflict,
             format!(

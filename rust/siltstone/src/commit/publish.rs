@@ -248,7 +248,9 @@ impl TableCommit {
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
-                let number = latest.is_none() && ctx.options.bucket > 0;
+                // a rescale that finds no rows publishes no version
+                let is_empty = latest.is_none_or(|latest| latest.total_record_count == Some(0));
+                let number = is_empty && ctx.options.bucket > 0;
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed, number };
                 let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;
                 if let CommitStep::Done(snapshot) = &step {

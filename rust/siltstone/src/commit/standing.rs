@@ -29,7 +29,7 @@ pub(super) struct Attempt {
     pub(super) fixed: Fixed,
     /// How many removal records were known.
     pub(super) known: u64,
-    /// Whether it is the first one of a table with buckets, whose number a rescale of no rows may have changed.
+    /// Whether it is the first one with rows of a table with buckets, whose number a rescale of no rows may have changed.
     pub(super) number: bool,
 }
 

@@ -122,5 +122,8 @@ fn stays(ctx: &TableContext, own: &Snapshot, why: &str) -> Error {
     Error::new(ErrorKind::Storage, text)
         .with("table", &ctx.name)
         .with("snapshot", own.id)
-        .hint("Do not delete the files. Restore the schema or the option, or roll back to the snapshot before.")
+        .hint(
+            "Do not delete the files. Set the option back or restore the schema, or delete what relies on the snapshot (tags, branches), or \
+             roll back to the one before.",
+        )
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use crate::{Result, format::Rows};
+use crate::{Result, format::Rows, row::array_bytes};
 
 /// Rows of a data file as they were decoded, with the steps that make a batch of them.
 pub struct Decoded {
@@ -21,6 +21,11 @@ pub type DecodedStream = Box<dyn Iterator<Item = Result<Decoded>> + Send>;
 impl Decoded {
     pub(super) fn new(rows: Rows, steps: Steps) -> Self {
         Self { rows, steps }
+    }
+
+    /// About the memory of the rows.
+    pub fn bytes(&self) -> usize {
+        self.rows.columns.iter().map(array_bytes).fold(0, usize::saturating_add)
     }
 
     /// The batch; it may be empty.

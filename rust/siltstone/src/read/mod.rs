@@ -10,6 +10,7 @@ pub mod nested_columns;
 mod parallel;
 mod piece;
 mod rebatch;
+mod room;
 mod split;
 
 pub use count::count;

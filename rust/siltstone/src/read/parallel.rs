@@ -1,8 +1,8 @@
 //! Several splits, or parts of large files of few splits ([`super::divide`]), at a time.
 //!
 //! Workers take these tasks in order and put batches into a queue per task; the consumer empties the queues in their order.
-//! The task it waits for always has a worker, so full queues of later ones cannot block it. Queues are short, unless
-//! the consumer holds all rows in the end anyway: then no worker waits for it.
+//! The task it waits for always has a worker, so full queues of later ones cannot block it. Queues are short, and what waits in
+//! each is bounded by bytes ([`super::room`]), unless the consumer holds all rows in the end anyway: then no worker waits for it.
 //!
 //! A worker only decodes the task that the consumer waits for: the consumer does the rest, deletions and filters.
 
@@ -23,6 +23,7 @@ use super::{
     limited,
     piece::{Piece, PieceStream, complete},
     read_split,
+    room::Room,
     split::pieces_of_task,
 };
 use crate::{
@@ -75,7 +76,8 @@ fn opened(ctx: &TableContext, task: &Task, request: &ReadRequest) -> BatchStream
 
 /// What a worker says about its task.
 enum Message {
-    Rows(Result<Piece>),
+    /// Rows, and how many bytes of room they take.
+    Rows(Result<Piece>, usize),
     End,
 }
 
@@ -88,6 +90,8 @@ struct Work {
     awaited: AtomicUsize,
     /// The task that no worker has begun.
     next: AtomicUsize,
+    /// `None`: the consumer holds all rows in the end.
+    room: Option<Room>,
     token: Cancellation,
 }
 
@@ -105,6 +109,7 @@ impl Parallel {
         let room = |task: &Task| task.queue(request.options.batch_rows()).unwrap_or(QUEUE).max(1);
         let queue = |task: &Task| if request.whole { unbounded() } else { bounded(room(task)) };
         let (senders, receivers): (Vec<_>, Vec<_>) = tasks.iter().map(queue).unzip();
+        let room = (!request.whole).then(|| Room::new(tasks.len(), threads, request.options.memory_limit));
         let work = Arc::new(Work {
             ctx: ctx.clone(),
             tasks,
@@ -112,6 +117,7 @@ impl Parallel {
             queues: senders,
             awaited: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
+            room,
             token: cancel::current().child(),
         });
         let waiting = Some((Arc::clone(&work), threads));
@@ -148,7 +154,7 @@ impl Work {
             if read.is_err() {
                 let panicked =
                     Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", task.split.bucket.bucket);
-                let _ = queue.send(Message::Rows(Err(panicked)));
+                let _ = queue.send(Message::Rows(Err(panicked), 0));
             }
             if queue.send(Message::End).is_err() {
                 return;
@@ -162,10 +168,18 @@ impl Work {
             let piece =
                 piece.and_then(|piece| if others_wait { piece.finish().map(Piece::Complete) } else { Ok(piece) });
             let failed = piece.is_err();
-            if self.token.is_cancelled() || queue.send(Message::Rows(piece)).is_err() || failed {
+            let bytes = self.wait_for_room(at, &piece);
+            if self.token.is_cancelled() || queue.send(Message::Rows(piece, bytes)).is_err() || failed {
                 return;
             }
         }
+    }
+
+    fn wait_for_room(&self, at: usize, piece: &Result<Piece>) -> usize {
+        let (Some(room), Ok(piece)) = (&self.room, piece) else { return 0 };
+        let bytes = piece.bytes();
+        room.wait(at, bytes, &self.token);
+        bytes
     }
 
     /// Rows can be counted in finished batches only: a limited split comes in these.
@@ -194,8 +208,11 @@ impl Iterator for Parallel {
                 Ok(Some(Message::End)) => {
                     self.work.awaited.fetch_add(1, Ordering::Relaxed);
                 }
-                Ok(Some(Message::Rows(piece))) => {
+                Ok(Some(Message::Rows(piece, bytes))) => {
                     self.current = Some(queue);
+                    if let Some(room) = &self.work.room {
+                        room.take(self.work.awaited.load(Ordering::Relaxed), bytes);
+                    }
                     match piece.and_then(Piece::finish) {
                         Ok(batch) if batch.num_rows() == 0 => {}
                         result => return Some(result),

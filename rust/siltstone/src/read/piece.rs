@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 
 use crate::{
     error::Result,
-    io::{BatchStream, Decoded},
+    io::{BatchStream, Decoded, batch_bytes},
 };
 
 /// A batch of the result, or what becomes one where [`Piece::finish`] is called.
@@ -22,6 +22,14 @@ pub(super) type Last = Arc<dyn Fn(&RecordBatch) -> Result<RecordBatch> + Send + 
 pub(super) type PieceStream = Box<dyn Iterator<Item = Result<Piece>> + Send>;
 
 impl Piece {
+    /// About the memory of its rows.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Complete(batch) => batch_bytes(batch),
+            Self::Decoded(rows, _) => rows.bytes(),
+        }
+    }
+
     /// The batch; it may be empty.
     pub(super) fn finish(self) -> Result<RecordBatch> {
         match self {

@@ -9,7 +9,7 @@ use super::{
     fallback::{OtherBranch, Side, relabelled, with_nullable},
     replaced::{explained, explained_rows},
     route::explained_buckets,
-    split::SplitHeader,
+    split::{ReadableSplit, SplitHeader},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -158,16 +158,15 @@ impl Table {
         if finish.keeps_count() { counted_rows(self.context(), &below, &at) } else { Ok(None) }
     }
 
-    /// One token for each split of a plan.
-    pub fn split_tokens(&self, request: &ScanRequest, planned: &Planned) -> Result<Vec<Vec<u8>>> {
-        let mut tokens = Vec::new();
-        for part in &planned.parts {
+    /// The splits of a plan.
+    pub fn splits(&self, request: &ScanRequest, planned: Planned) -> Vec<ReadableSplit> {
+        let mut splits = Vec::new();
+        for part in planned.parts {
             let header = SplitHeader::new(&part.options, request, &part.scan.ctx, &planned.nullable);
-            for split in &part.scan.splits {
-                tokens.push(header.encode(split)?);
-            }
+            let header = Arc::new(header);
+            splits.extend(part.scan.splits.into_iter().map(|split| ReadableSplit::new(&header, split)));
         }
-        Ok(tokens)
+        splits
     }
 
     /// The table's columns as users get them.

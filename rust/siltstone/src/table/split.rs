@@ -52,7 +52,14 @@ impl SplitHeader {
             table: TableIdentity::of(ctx),
             options: options.clone(),
             effective: without_secrets(&ctx.options.raw),
-            request: request.clone(),
+            // what travels: the version was chosen
+            request: ScanRequest {
+                columns: request.columns.clone(),
+                filter: request.filter.clone(),
+                system: request.system.clone(),
+                options: request.options.clone(),
+                ..ScanRequest::default()
+            },
             nullable: nullable.to_vec(),
             snapshot_list: None,
         }
@@ -68,19 +75,28 @@ impl SplitHeader {
 /// thousands of splits.
 #[derive(Clone, Debug)]
 pub struct ReadableSplit {
-    header: SplitHeader,
+    header: Arc<SplitHeader>,
     split: Split,
 }
 
 impl ReadableSplit {
-    /// Takes a token of [`Table::split_tokens`] apart.
+    pub(super) fn new(header: &Arc<SplitHeader>, split: Split) -> Self {
+        Self { header: Arc::clone(header), split }
+    }
+
+    /// The bytes in which it travels.
+    pub fn to_token(&self) -> Result<Vec<u8>> {
+        self.header.encode(&self.split)
+    }
+
+    /// Takes the bytes of [`Self::to_token`] apart.
     ///
     /// # Errors
     /// `CorruptFile`: damaged on its way; `UnsupportedVersion`: made by another version.
     pub fn from_token(token: &[u8]) -> Result<Self> {
         let (header, payload): (SplitHeader, _) = SPLIT.open(token)?;
         let split = Split { snapshot_list: header.snapshot_list.clone(), ..Split::from_bytes(payload)? };
-        Ok(Self { header, split })
+        Ok(Self { header: Arc::new(header), split })
     }
 
     /// The files.

@@ -26,7 +26,8 @@ impl Seal {
         let internal = |why: &str| Error::new(ErrorKind::Internal, format!("a {} {why}", self.what));
         let header = serde_json::to_vec(header).map_err(|e| internal("has no JSON header").caused_by(e))?;
         let length = u32::try_from(header.len()).map_err(|e| internal("has too long a header").caused_by(e))?;
-        let mut out = self.magic.as_bytes().to_vec();
+        let mut out = Vec::with_capacity(self.magic.len() + 1 + 4 + header.len() + payload.len() + 4);
+        out.extend(self.magic.as_bytes());
         out.push(self.version);
         out.extend(length.to_le_bytes());
         out.extend(header);

@@ -37,7 +37,7 @@ use siltstone::{
     scan::{ScanRequest, VersionSelector, plan},
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, UpkeepLock},
-    table::{Catalog, CommitReport, ExpireArgs, InspectArgs, ModifyArgs, Table},
+    table::{Catalog, CommitReport, ExpireArgs, InspectArgs, ModifyArgs, Table, TagArgs},
     types::{DataField, DataType, TypeKind},
     write::WriteOptions,
 };

@@ -152,7 +152,7 @@ fn rows_of_two_branches_are_of_versions_that_were_looked_up_once() {
         ScanRequest { options: ReadOptions { threads: Some(1), ..ReadOptions::default() }, ..ScanRequest::default() };
     beside_others(|table| {
         let planned = table.plan(&args)?;
-        let (rows, splits) = (table.count(&args, &planned)?, table.split_tokens(&args, &planned)?.len());
+        let (rows, splits) = (table.count(&args, &planned)?, table.splits(&args, planned.clone()).len());
         let read = table.read(&args, &planned)?.try_fold(0, |rows, batch| Ok::<_, Error>(rows + batch?.num_rows()))?;
         assert_eq!((splits, read), (2, 2));
         Ok(rows)

@@ -47,7 +47,21 @@ fn of_two_rescales_the_option_and_the_files_say_the_same_number() {
 /// The table had no rows to be rescaled; the first ones came with the old number, and every other writer was refused.
 #[test]
 fn a_first_commit_has_the_number_of_a_rescale_beside_it_or_is_none() {
-    let (io, _) = new_table(&["k"], &[BUCKET, ("write-only", "true")]);
+    first_rows_beside_a_rescale(|_| {});
+}
+
+/// The same where it had versions, but no rows any more.
+#[test]
+fn so_have_the_first_rows_after_all_were_deleted() {
+    first_rows_beside_a_rescale(|fs| {
+        put(fs, &[(1, 1), (2, 2)]).unwrap();
+        table(fs).truncate(None, false).unwrap();
+    });
+}
+
+fn first_rows_beside_a_rescale(before: impl Fn(&FileIoRef)) {
+    let (io, fs) = new_table(&["k"], &[BUCKET, ("write-only", "true")]);
+    before(&fs);
     let refused = std::cell::Cell::new(0);
     let calls = before_each_call(
         &io,

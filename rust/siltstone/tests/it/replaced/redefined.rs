@@ -270,20 +270,7 @@ fn a_first_commit_that_is_killed_beside_an_alter_of_a_fixed_option_counts_under_
         for killed_at in 0.. {
             let mut ended = true;
             for alter_at in (0..=killed_at).rev().take(6) {
-                let io = made(kind, 0);
-                let altered = Arc::new(Mutex::new(None));
-                let gate = Arc::new(Later::new(alter_at, killed_at, Arc::clone(&altered), io.clone()));
-                let table = open(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)), HOME, "main");
-                let mut writer =
-                    table.writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() }).unwrap();
-                writer.write(&batch(&[OURS]), None).unwrap();
-                gate.armed.store(true, Ordering::SeqCst);
-                let committed = writer.commit(Committable::default()).is_ok();
-                writer.close();
-                let Some(altered) = *altered.lock().unwrap() else { continue };
-                if gate.calls.load(Ordering::SeqCst) <= killed_at {
-                    continue;
-                }
+                let Some((io, altered, committed)) = killed_first_commit(kind, alter_at, killed_at) else { continue };
                 ended = false;
                 cases += 1;
                 let what = format!("{kind:?}: alter {alter_at} {altered}, killed {killed_at} {committed}");
@@ -309,6 +296,49 @@ fn a_first_commit_that_is_killed_beside_an_alter_of_a_fixed_option_counts_under_
         }
     }
     assert!(cases > 100 && taken_back > 0 && kept > 0, "{cases}: {taken_back}, {kept}");
+}
+
+/// A first commit that is killed before a call, a fixed option having been altered before an earlier one: whether that was accepted,
+/// and whether the commit was acknowledged all the same. `None`: one of the two calls did not come.
+fn killed_first_commit(kind: Kind, alter_at: u64, killed_at: u64) -> Option<(FaultFileIo, bool, bool)> {
+    let io = made(kind, 0);
+    let altered = Arc::new(Mutex::new(None));
+    let gate = Arc::new(Later::new(alter_at, killed_at, Arc::clone(&altered), io.clone()));
+    let table = open(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)), HOME, "main");
+    let mut writer = table.writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() }).unwrap();
+    writer.write(&batch(&[OURS]), None).unwrap();
+    gate.armed.store(true, Ordering::SeqCst);
+    let committed = writer.commit(Committable::default()).is_ok();
+    writer.close();
+    let altered = (*altered.lock().unwrap())?;
+    (gate.calls.load(Ordering::SeqCst) > killed_at).then_some((io, altered, committed))
+}
+
+/// Somebody had made a tag of it: the next writer built on it, and keys were there twice.
+#[test]
+fn nothing_is_built_on_a_late_version_that_a_tag_keeps() {
+    let mut kept = 0;
+    for kind in [APPEND, KEYED] {
+        for killed_at in 0..60 {
+            for alter_at in (0..=killed_at).rev().take(6) {
+                let Some((io, altered, committed)) = killed_first_commit(kind, alter_at, killed_at) else { continue };
+                let had = !SnapshotManager::new(Arc::new(io.clone()), HOME).ids().unwrap().is_empty();
+                if !had || !altered || committed {
+                    continue;
+                }
+                let what = format!("{kind:?}: alter {alter_at}, killed {killed_at}");
+                main_of(&io).create_tag("kept", &TagArgs::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let error = put(&main_of(&io), (99, 990)).expect_err(&what);
+                assert_eq!(error.kind(), ErrorKind::Storage, "{what}: {error}");
+                main_of(&io).delete_tag("kept", false).unwrap_or_else(|e| panic!("{what}: {e}"));
+                put(&main_of(&io), (99, 990)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert!(!everything(&io).values().any(|rows| rows.contains(&OURS)), "{what}");
+                check_whole(&io, &what);
+                kept += 1;
+            }
+        }
+    }
+    assert!(kept > 3, "{kept}");
 }
 
 /// A handle that is counted from some moment on: before one call a fixed option is altered, before another it is killed.
