@@ -111,6 +111,8 @@ def condition_of(predicate: pl.Expr) -> Tree | None:
         return _condition(tree, exact=False)
     except (pl.exceptions.PolarsError, Unknown, KeyError, ValueError, TypeError, IndexError, AttributeError):
         return None
+    except RecursionError:  # thousands of conditions in each other
+        return None
 
 
 def _condition(tree: Any, *, exact: bool) -> Tree:  # noqa: C901, PLR0911  # one case for each form
