@@ -16,6 +16,7 @@ from daft.schema import Schema
 
 from siltstone._bridge import WriteJob, Written
 from siltstone._literals import literal
+from siltstone.errors import InvalidArgument
 from siltstone.report import CommitReport
 from siltstone.scan import Scan
 
@@ -227,4 +228,7 @@ class _Conditions(PredicateVisitor[Any]):  # type: ignore[misc, unused-ignore]
             raise Unknown
         if column in self._floats and value == 0:  # -0.0 is another number there
             raise Unknown
-        return literal(value)
+        try:
+            return literal(value)
+        except InvalidArgument:  # an interval, a list
+            raise Unknown from None

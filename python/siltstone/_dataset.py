@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+from pyarrow import fs
 
 from siltstone._substrait import condition_of
 from siltstone.errors import InvalidArgument, SiltstoneError
@@ -29,11 +30,21 @@ _OF_FILES = {
 }
 
 
-class ScanDataset(ds.Dataset):  # type: ignore[misc]
-    """The rows of a scan; see :meth:`siltstone.Table.to_dataset`."""
+#: No file can have this name.
+_NO_FILE = "/dev/null/a scan of siltstone is read by scan.to_arrow(), or to_table(), to_batches() and scanner() of the dataset"
 
-    def __init__(self, scan: Scan) -> None:  # pyarrow's own takes no arguments
+
+class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
+    """The rows of a scan; see :meth:`siltstone.Table.to_dataset`.
+
+    What pyarrow does with a dataset in C++, behind these methods (a plan of Acero, a union, ``Scanner.from_dataset``),
+    finds one file, which cannot be opened and says how the rows are read.
+    """
+
+    def __init__(self, scan: Scan) -> None:
         """Use :meth:`siltstone.Table.to_dataset`."""
+        files, kind = fs.LocalFileSystem(), ds.IpcFileFormat()
+        super().__init__([kind.make_fragment(_NO_FILE, filesystem=files)], pa.schema(scan), kind, files)
         self._scan = scan
         #: Errors of reads: who reads a dataset may make texts of them.
         self.failed: list[SiltstoneError] = []
@@ -141,6 +152,30 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         """
         raise InvalidArgument("the schema of a scan cannot be replaced", hint="cast the rows that are read")
 
+    def sort_by(self, sorting: Any, **others: Any) -> ds.Dataset:
+        """The rows in an order, in memory."""
+        return self._held().sort_by(sorting, **others)
+
+    def join(self, right_dataset: Any, *arguments: Any, **others: Any) -> ds.Dataset:
+        """The rows joined with those of another dataset, in memory."""
+        return self._held().join(_held(right_dataset), *arguments, **others)
+
+    def join_asof(self, right_dataset: Any, *arguments: Any, **others: Any) -> ds.Dataset:
+        """The rows joined with the nearest ones of another dataset, in memory."""
+        return self._held().join_asof(_held(right_dataset), *arguments, **others)
+
+    def _held(self) -> ds.Dataset:
+        return ds.dataset(self.to_table())
+
+    @property
+    def files(self) -> list[str]:
+        """Refused: files alone do not have the rows of the table.
+
+        Raises:
+            InvalidArgument: Always.
+        """
+        raise InvalidArgument("the files of a table alone do not have its rows", hint="use table.files()")
+
     def filter(self, expression: Any) -> ScanDataset:  # noqa: ARG002
         """Refused: a dataset is filtered where it is read.
 
@@ -171,6 +206,11 @@ def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str]
 def _names(text: str, column: str) -> bool:
     """Whether the text of an expression may name a column."""
     return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text) is not None
+
+
+def _held(other: Any) -> Any:
+    """What pyarrow joins rows with: a dataset of a scan is read."""
+    return other._held() if isinstance(other, ScanDataset) else other  # noqa: SLF001  # the same class
 
 
 def dataset_of(scan: Scan) -> ScanDataset:

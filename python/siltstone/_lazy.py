@@ -21,6 +21,8 @@ Tree = dict[str, Any]
 _COMPARISONS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtEq": "le", "Gt": "gt", "GtEq": "ge"}
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
+#: Rows and bytes of batches that are put together into a frame, where polars does not ask for another number of rows.
+_ROWS, _BYTES = 100_000, 32 << 20
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 
 
@@ -34,11 +36,7 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
     from polars.io.plugins import register_io_source
 
     def schema() -> Any:
-        if not has_pyarrow():
-            return pl.Schema(scan)
-        from siltstone._pyarrow import pa
-
-        return pl.DataFrame(pa.schema(scan).empty_table()).schema
+        return pl.Schema(scan)
 
     def rows(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
@@ -51,14 +49,11 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
 def _frames(
     scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
 ) -> Iterator[pl.DataFrame]:
-    import polars as pl
-
     left = limit
     narrowed = _narrowed(scan, columns, predicate, limit, batch_size)
-    for batch in narrowed.to_batches() if has_pyarrow() else narrowed._core_batches():  # noqa: SLF001  # Scan's own
-        frame = pl.DataFrame(batch)
-        if predicate is not None:
-            frame = frame.filter(predicate)
+    # what a limit leaves out is not read: nothing waits for more rows
+    for together in _put_together(narrowed, 0 if limit is not None else batch_size or _ROWS):
+        frame = together if predicate is None else together.filter(predicate)
         if columns is not None:
             frame = frame.select(columns) if columns else frame
         if left is not None:
@@ -67,6 +62,27 @@ def _frames(
         yield frame
         if left == 0:
             return
+
+
+def _put_together(scan: Scan, rows: int) -> Iterator[pl.DataFrame]:
+    """The batches of a scan as frames of so many rows, so that small ones do not cost a filter each.
+
+    The first one comes at once, and a frame has no more rows than came before it, so that who needs few rows does not
+    read much more than these.
+    """
+    import polars as pl
+
+    waiting: list[pl.DataFrame] = []
+    given = count = size = 0
+    for batch in scan.to_batches() if has_pyarrow() else scan._core_batches():  # noqa: SLF001  # Scan's own
+        waiting.append(pl.DataFrame(batch))
+        count += waiting[-1].height
+        size += waiting[-1].estimated_size()
+        if count >= min(rows, given) or size >= _BYTES:
+            yield pl.concat(waiting, rechunk=False)
+            given, count, size, waiting = given + count, 0, 0, []
+    if waiting:
+        yield pl.concat(waiting, rechunk=False)
 
 
 def _narrowed(
@@ -86,16 +102,9 @@ def _narrowed(
 
 
 def _first_name(scan: Scan) -> list[str]:
-    names: list[str]
-    if has_pyarrow():
-        from siltstone._pyarrow import pa
+    import polars as pl
 
-        names = pa.schema(scan).names
-    else:
-        import polars as pl
-
-        names = pl.Schema(scan).names()
-    return names[:1]
+    return pl.Schema(scan).names()[:1]
 
 
 def condition_of(predicate: pl.Expr) -> Tree | None:
@@ -110,6 +119,8 @@ def condition_of(predicate: pl.Expr) -> Tree | None:
             tree = json.loads(predicate.meta.serialize(format="json"))
         return _condition(tree, exact=False)
     except (pl.exceptions.PolarsError, Unknown, KeyError, ValueError, TypeError, IndexError, AttributeError):
+        return None
+    except RecursionError:  # thousands of conditions in each other
         return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,10 @@ _LITERAL, _FIELD, _CALL, _IF, _LIST, _CAST = 1, 2, 3, 6, 8, 11
 _NULLABLE, _NULL = 50, 29
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 _SIGN = 1 << 63
+#: pyarrow's form of a call is twice as long as that of what is in it: of 12 in each other it is a megabyte.
+_DEEPEST = 12
+#: Brackets, and texts, which may have some in them.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[()]', re.DOTALL)
 
 
 class Unknown(Exception):  # never leaves the module
@@ -36,6 +41,8 @@ def condition_of(expression: Any, schema: Any) -> Tree | None:
     """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them."""
     from siltstone._pyarrow import pa
 
+    if _depth(str(expression)) > _DEEPEST:
+        return None
     try:
         plan = _message(bytes(expression.to_substrait(schema)))
         functions = dict(_functions(plan))
@@ -45,6 +52,15 @@ def condition_of(expression: Any, schema: Any) -> Tree | None:
         return reader.condition(_message(_message(referred)[1][0]), exact=False)
     except (pa.ArrowException, Unknown, KeyError, IndexError, ValueError, struct.error, UnicodeDecodeError):
         return None
+
+
+def _depth(text: str) -> int:
+    """How deep the calls of an expression nest, at most, by its text."""
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += {"(": 1, ")": -1}.get(bracket, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _functions(plan: Message) -> Iterator[tuple[int, str]]:

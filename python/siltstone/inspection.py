@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
+from siltstone._pushed import planned
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
 from siltstone.scan import Scan, scan_request
@@ -23,11 +25,8 @@ class SystemScan(Scan):
         self._place = place
         self._system = system
 
-    def _asked(self, request: Mapping[str, Any]) -> SystemScan:
-        return SystemScan(self._place, self._system, request)
-
     def _plan(self) -> _core.Inspection:
-        return self._place.inspect(self._system, self._request)
+        return planned(functools.partial(self._place.inspect, self._system), self._request, self._pushed)
 
     def _count(self) -> int:
         return self._plan().count()

@@ -64,7 +64,7 @@ class Expression:
         Raises:
             InvalidArgument: For conditions that nest more than 50 levels deep; ``a | b | c ...`` is one level.
         """
-        return as_json(_flat(self.tree))
+        return as_json(flat(self.tree))
 
 
 class Column(Value, Hinted):
@@ -242,7 +242,7 @@ def col(name: str) -> Column:
     return Column(name)
 
 
-def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+def flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """A tree in which a chain of one operator is one list: a fold over many conditions is as deep as it is long."""
     if "args" not in tree:
         return tree
@@ -250,13 +250,13 @@ def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         raise InvalidArgument("the condition nests too deeply", hint="use is_in(...) for many values")
     op, found, rest = tree["op"], [], [tree]
     if op == "not":
-        return {"op": op, "args": [_flat(arg, depth + 1) for arg in tree["args"]]}
+        return {"op": op, "args": [flat(arg, depth + 1) for arg in tree["args"]]}
     while rest:
         part = rest.pop()
         if part["op"] == op:
             rest.extend(reversed(part["args"]))
         else:
-            found.append(_flat(part, depth + 1))
+            found.append(flat(part, depth + 1))
     return {"op": op, "args": found}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -12,12 +13,13 @@ from siltstone._args import Size, Time, count, flag, millis, names, optional_tex
 from siltstone._frames import frame_of
 from siltstone._operation import operation
 from siltstone._plain import rows_of
+from siltstone._pushed import planned
 from siltstone._pyarrow import MissingPyarrow, has_pyarrow
 from siltstone._spellings import Hinted
 from siltstone._visible import visible_lines
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, both, condition_of
+from siltstone.predicate import Expression, condition_of
 from siltstone.split import Split, batches_of
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class Scan(Hinted):
         self._branch = branch
         self._options = dict(options)
         self._request = dict(request)
+        self._pushed: dict[str, Any] | None = None
 
     @property
     def request(self) -> dict[str, Any]:
@@ -101,7 +104,7 @@ class Scan(Hinted):
         limit: int | None = None,
         batch_size: int | None = None,
     ) -> Scan:
-        """The same scan with fewer columns and rows; ``condition`` is a tree as in :class:`siltstone.Expression`."""
+        """The same scan with fewer columns and rows; of ``condition``, a tree, the parts that mean something here."""
         given, own = self.request, self._request.get("limit")
         asked: dict[str, Any] = {}
         if columns is not None:
@@ -110,10 +113,13 @@ class Scan(Hinted):
             asked["batch_size"] = batch_size
         if limit is not None:
             asked["limit"] = limit if own is None else min(limit, own)
-        elif condition is not None and own is None:
-            asked["filter"] = both(given.get("filter"), condition)
         # a system table knows some of them: who narrows looks at the rows again
-        return self._asked(given | {name: value for name, value in asked.items() if name in given})
+        scan = copy.copy(self)
+        vars(scan)["_request"] = given | {name: value for name, value in asked.items() if name in given}
+        if condition is not None and limit is None and own is None:
+            pushed = condition if self._pushed is None else {"op": "and", "args": [self._pushed, condition]}
+            vars(scan)["_pushed"] = pushed
+        return scan
 
     @property
     def _name(self) -> str:
@@ -122,21 +128,17 @@ class Scan(Hinted):
         database = database.rpartition("/")[2].removesuffix(".db")
         return ".".join(part for part in (database, table) if part)
 
-    def _asked(self, request: Mapping[str, Any]) -> Scan:
-        """A scan of the same with another request."""
-        return Scan(self._location, self._branch, self._options, request)
-
     def _plan(self) -> _core.Plan | _core.Inspection:
         return self._planned()
 
     def _planned(self) -> _core.Plan:
-        return self._opened().plan(self._request)
+        return planned(self._table().plan, self._request, self._pushed)
 
-    def _opened(self) -> _core.Table:
+    def _table(self) -> _core.Table:
         return _core.Table.open(self._location, self._options, self._branch)
 
     def _count(self) -> int:
-        return self._opened().count(self._request)
+        return planned(self._table().count, self._request, self._pushed)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a new Arrow stream."""
@@ -269,7 +271,8 @@ class Scan(Hinted):
                 "a scan with a limit has no splits: its rows are counted over all of them",
                 hint="leave the limit out, and stop reading when there are enough rows",
             )
-        return [Split._of(split) for split in self._opened().splits(self._request)]  # noqa: SLF001  # of a plan, not of bytes
+        found = planned(self._table().splits, self._request, self._pushed)
+        return [Split._of(core) for core in found]  # noqa: SLF001  # of a plan, not of bytes
 
     def pinned(self, snapshot: int) -> Scan:
         """The same scan of a snapshot that is or was the latest, whatever comes later; columns are the table's of now.
@@ -279,8 +282,9 @@ class Scan(Hinted):
         """
         if any(self._request.get(key) is not None for key in ("version", "tag", "as_of", "between")):
             raise InvalidArgument("the scan names a version already: it cannot be pinned to another one")
-        request = {**self._request, "version": count("snapshot", snapshot, 1), "todays_schema": True}
-        return Scan(self._location, self._branch, self._options, request)
+        scan = copy.copy(self)
+        vars(scan)["_request"] = {**self._request, "version": count("snapshot", snapshot, 1), "todays_schema": True}
+        return scan
 
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""

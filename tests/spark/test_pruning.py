@@ -350,3 +350,18 @@ def test_a_version_that_is_named_comes_by_the_data_source(spark, lake, shop, mon
     assert ss.sql(spark, "SELECT count(*) n FROM shop.a VERSION AS OF 1").collect()[0].n == 9
     assert ss.sql(spark, "SELECT count(*) n FROM shop.a").collect()[0].n == 9
     assert by_source == ["shop.a"]
+
+
+def test_a_condition_that_siltstone_cannot_compare_is_left_to_spark(spark, lake, shop):
+    """A VARIANT comes to Spark as text: the condition on it once ended the statement with InvalidArgument."""
+    t = st.connect(lake).create_table(
+        "shop.loose", {"id": "INT", "v": "VARIANT"}, primary_key="id", options={"bucket": 1}
+    )
+    t.append([{"id": i, "v": str(i)} for i in range(4)] + [{"id": 4, "v": None}])
+    for where, ids in (("v = '2' AND id > 1", [2]), ("NOT (v = '2' OR id = 1)", [0, 3]), ("v <> '2'", [0, 1, 3])):
+        found = ss.sql(spark, f"SELECT id FROM shop.loose WHERE {where} ORDER BY id").collect()  # noqa: S608
+        assert [row.id for row in found] == ids, where
+        frame = spark.read.format("siltstone").option("pushdown", "true").load(t.path)
+        assert sorted(row.id for row in frame.where(where).collect()) == ids, where
+    ss.sql(spark, "DELETE FROM shop.loose WHERE v = '2' OR id = 0")
+    assert sorted(row["id"] for row in t) == [1, 3, 4]

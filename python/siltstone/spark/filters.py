@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from siltstone.errors import InvalidArgument
 from siltstone.predicate import Column, Expression, col
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ def _one(f: Any, changed: Collection[str]) -> Expression | None:
     if len(path) != 1:
         return None
     known = _of_nulls(f, col(path[0]))
-    return _of_values(f, col(path[0])) if known is None and path[0] not in changed else known
+    try:
+        return _of_values(f, col(path[0])) if known is None and path[0] not in changed else known
+    except InvalidArgument:  # a value that stands in no condition, such as an interval
+        return None
 
 
 def _of_nulls(f: Any, column: Column) -> Expression | None:

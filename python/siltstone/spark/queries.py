@@ -11,8 +11,10 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from siltstone._pushed import that_binds
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
 from siltstone.inspection import is_about_table
+from siltstone.predicate import Expression
 from siltstone.procedures.naming import CATALOGS, plain_name
 from siltstone.spark.columns import needed
 from siltstone.spark.conditions import Meaning
@@ -26,6 +28,7 @@ from siltstone.spark.pushdown import Pushdown
 from siltstone.spark.reading import ScanRequest, columns_of, latest
 from siltstone.spark.relations import relation
 from siltstone.spark.session import current_database, is_of_spark, table_of
+from siltstone.spark.source_reader import scan_of
 from siltstone.spark.travel import version_arguments
 from siltstone.system import SystemTable
 
@@ -183,10 +186,16 @@ def _rewrite(
             r.query["places"] = named
         place = f"siltstone_{uuid.uuid4().hex}"
         # a relation of its own for each reference: Spark keeps what a reader was told with its relation
-        request = ScanRequest(spark, r.table, columns, conditions.of(r.node), r.query)
+        request = ScanRequest(spark, r.table, columns, _that_binds(r, conditions.of(r.node)), r.query)
         frames[place] = (following if follows and not r.named else relation)(request, r.schema)
         edits += places.table(r.node, place)
     return places.edited(edits), frames
+
+
+def _that_binds(r: _Reference, condition: Expression | None) -> Expression | None:
+    """What of a condition siltstone can compare (a VARIANT, say, it cannot); Spark looks at all rows again."""
+    tree = None if condition is None else that_binds(scan_of(r.table, None, r.query), condition.tree)
+    return None if tree is None else Expression(tree)
 
 
 class _Reference:

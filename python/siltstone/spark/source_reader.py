@@ -68,15 +68,9 @@ class Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition a task, planned once."""
-        from siltstone.predicate import Expression
-
-        query = dict(self.query)
-        given = query["filter"]
-        if self.pushed is not None and given is None:
-            query["filter"] = self.pushed
-        elif self.pushed is not None and isinstance(given, Expression):
-            query["filter"] = given & self.pushed
-        scan = scan_of(self.table, self.columns, query)
+        scan = scan_of(self.table, self.columns, self.query)
+        if self.pushed is not None:
+            scan = scan.narrowed(condition=self.pushed.tree)
         if isinstance(scan, SystemScan):
             return [ScanPartition(scan)]
         if self.places:

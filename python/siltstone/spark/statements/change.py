@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from siltstone._pushed import binds_whole
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import quoted
 from siltstone.spark.column_names import ColumnNames, folded, tells_case
@@ -146,7 +147,8 @@ def own_condition(target: Target, table: Table, name: str, where: str) -> Expres
     own = {"", meaning.folded(name)}
     if any(column.args.get("db") or meaning.folded(column.table) not in own for column in node.find_all(exp.Column)):
         return None
-    return condition(node, columns_by_name(table.schema, meaning), meaning, whole=True)
+    found = condition(node, columns_by_name(table.schema, meaning), meaning, whole=True)
+    return found if found is not None and binds_whole(table.scan(), found.tree) else None
 
 
 def _own_literal(value: str, kind: pa.DataType) -> str | None:
