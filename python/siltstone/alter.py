@@ -144,7 +144,7 @@ class Alter(Unpicklable):
             key: Option key, as in Java Paimon.
             value: Value as text; numbers and booleans are written as text.
         """
-        return self._add("set_option", key=key, value=option_texts({key: value})[key])
+        return self._add("set_option", key=key, value=option_texts({text("key", key): value})[key])
 
     def remove_option(self, key: str) -> Self:
         """Remove a table option, so that its default applies."""
