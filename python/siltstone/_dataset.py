@@ -125,6 +125,18 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         """The first rows."""
         return self.scanner(columns, filter, **others).head(num_rows)
 
+    def sort_by(self, sorting: Any, **others: Any) -> ds.Dataset:
+        """The rows in an order, in memory."""
+        return _in_memory(self).sort_by(sorting, **others)
+
+    def join(self, right_dataset: Any, keys: Any, *args: Any, **others: Any) -> ds.Dataset:
+        """The rows beside those of another dataset that have the same keys, in memory."""
+        return _in_memory(self).join(_in_memory(right_dataset), keys, *args, **others)
+
+    def join_asof(self, right_dataset: Any, on: str, by: Any, tolerance: int, *args: Any, **others: Any) -> ds.Dataset:
+        """The rows beside the nearest ones of another dataset, in memory."""
+        return _in_memory(self).join_asof(_in_memory(right_dataset), on, by, tolerance, *args, **others)
+
     def take(self, indices: Any, **others: Any) -> pa.Table:  # noqa: ARG002
         """Refused: rows have no numbers.
 
@@ -185,6 +197,11 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         raise InvalidArgument(
             "a dataset of a scan is filtered where it is read", hint="to_table(filter=...), or t.scan(filter=...)"
         )
+
+
+def _in_memory(rows: Any) -> Any:
+    """A dataset as pyarrow's own, which alone its engine can read: it would look for files behind ours."""
+    return ds.InMemoryDataset(rows.to_table()) if isinstance(rows, ScanDataset) else rows
 
 
 def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown
 from siltstone._pyarrow import has_pyarrow
-from siltstone.errors import SiltstoneError, UnsupportedFeature
+from siltstone.errors import InvalidArgument, SiltstoneError, UnsupportedFeature
 
 if TYPE_CHECKING:
     Scan = Any
@@ -29,6 +29,21 @@ _Schema._fields_ = [  # as ctypes has it for a structure that points to others o
     ("n_children", ctypes.c_int64),
     ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
 ]
+
+
+def connected(connection: Any) -> Any:
+    """A connection of an argument; None stands for DuckDB's default one.
+
+    Raises:
+        InvalidArgument: Something else.
+    """
+    import duckdb
+
+    if connection is not None and not hasattr(connection, "from_arrow"):
+        raise InvalidArgument(
+            f"connection={shown(connection)} is not a connection of DuckDB", hint="give duckdb.connect(...)"
+        )
+    return duckdb if connection is None else connection
 
 
 def for_duckdb(scan: Scan, failed: list[SiltstoneError] | None = None) -> Any:

@@ -104,7 +104,8 @@ def _narrowed(
 def _first_name(scan: Scan) -> list[str]:
     import polars as pl
 
-    return pl.Schema(scan).names()[:1]
+    names: list[str] = pl.Schema(scan).names()
+    return names[:1]
 
 
 def condition_of(predicate: pl.Expr) -> Tree | None:

@@ -187,6 +187,8 @@ def summary(result: Any) -> str:
         parts = [f"{result.name} is snapshot {result.id}"]
     elif isinstance(result, int):
         parts = [_rows(result)]
+    elif isinstance(result, str):
+        parts = [result]
     else:
         parts = ["done"]
     return ", ".join(part for part in [*parts, *getattr(result, "notes", [])] if part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from siltstone._args import shown
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import both, flat
 
@@ -30,6 +31,19 @@ def planned(plan: Callable[[Request], P], request: Request, condition: Tree | No
     except InvalidArgument:  # it may be the request's own: then it comes once more
         known = bound(plan, request, condition)
         return plan(request if known is None else _with(request, known))
+
+
+def joined(condition: Tree | None, other: Any) -> Tree:
+    """A condition, and another one that must hold, too.
+
+    Raises:
+        InvalidArgument: The other one is no tree.
+    """
+    if not isinstance(other, dict) or "op" not in other:
+        raise InvalidArgument(
+            f"condition={shown(other)} is not the tree of a condition", hint="give (st.col('id') > 1).tree"
+        )
+    return other if condition is None else {"op": "and", "args": [condition, other]}
 
 
 def bound(plan: Callable[[Request], object], request: Request, condition: Tree) -> Tree | None:

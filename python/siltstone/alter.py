@@ -10,6 +10,7 @@ from typing import Any, Self
 from siltstone import _core
 from siltstone._args import flag, option_texts, optional_text, shown, text
 from siltstone._handle import Unpicklable
+from siltstone._operation import operation
 from siltstone.errors import InvalidArgument
 
 Column = str | list[str]
@@ -144,7 +145,7 @@ class Alter(Unpicklable):
             key: Option key, as in Java Paimon.
             value: Value as text; numbers and booleans are written as text.
         """
-        return self._add("set_option", key=key, value=option_texts({key: value})[key])
+        return self._add("set_option", key=key, value=option_texts({text("key", key): value})[key])
 
     def remove_option(self, key: str) -> Self:
         """Remove a table option, so that its default applies."""
@@ -177,5 +178,8 @@ class Alter(Unpicklable):
             IllegalSchemaChange: A change that the format forbids.
         """
         self._tried = True
-        self._table.alter(json.dumps(self._changes))
+        kinds = [str(change["kind"]) for change in self._changes]
+        with operation("alter", self._table) as done:
+            self._table.alter(json.dumps(self._changes))
+            done(f"{len(kinds)} change{'s' * (len(kinds) != 1)} ({', '.join(kinds)})" if kinds else "nothing to do")
         self._changes.clear()

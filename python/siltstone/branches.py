@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from siltstone._args import flag, optional_text, text, version_of, written
 from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
-from siltstone._operation import told
+from siltstone._operation import operation, told
 from siltstone.report import UpkeepReport
 
 
@@ -70,7 +70,11 @@ class Branches(Collection):
         """
         start = version_of("version", version)
         start = None if start is None else written("version", start)
-        self._table.maintenance.create_branch(text("name", name), optional_text("tag", tag), start)
+        origin = optional_text("tag", tag)
+        with operation("create_branch", self._table) as done:
+            self._table.maintenance.create_branch(text("name", name), origin, start)
+            place = f"tag {origin}" if origin else None if start is None else f"version {start}"
+            done(f"{name} begins with {place}" if place else f"{name} is empty")
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.
@@ -100,7 +104,9 @@ class Branches(Collection):
             TagExists: There is a tag ``fork-<target>``, the name that the branch's own tag would get.
             VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way.
         """
-        self._table.maintenance.rename_branch(text("source", source), text("target", target))
+        with operation("rename_branch", self._table) as done:
+            self._table.maintenance.rename_branch(text("source", source), text("target", target))
+            done(f"{source} is now {target}")
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Make main what the branch is: main's snapshots and tags since the branch's first one give way.

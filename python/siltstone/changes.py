@@ -13,6 +13,7 @@ from siltstone import _core
 from siltstone._args import Time, count, millis, shown, text
 from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
+from siltstone._operation import operation
 from siltstone._spellings import Hinted
 from siltstone.errors import InvalidArgument
 
@@ -168,7 +169,10 @@ class Consumers(Collection):
         Raises:
             SnapshotNotFound: Its changes are not there; the hint names the nearest.
         """
-        self._table.reset_consumer(text("consumer", consumer), count("next_snapshot", next_snapshot, 1))
+        place = count("next_snapshot", next_snapshot, 1)
+        with operation("reset_consumer", self._table) as done:
+            self._table.reset_consumer(text("consumer", consumer), place)
+            done(f"{consumer} goes on with {'what comes next' if place is None else f'snapshot {place}'}")
 
     def delete(self, consumer: str) -> bool:
         """Forget a consumer, so that snapshots it has not read may expire.
@@ -176,4 +180,7 @@ class Consumers(Collection):
         Returns:
             Whether there was one.
         """
-        return self._table.delete_consumer(text("consumer", consumer))
+        with operation("delete_consumer", self._table) as done:
+            found = self._table.delete_consumer(text("consumer", consumer))
+            done(f"{consumer} is forgotten" if found else f"there is no {consumer}")
+        return found

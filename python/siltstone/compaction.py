@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from siltstone import _core
-from siltstone._args import count, names, text
+from siltstone._args import count, names, shown, text
 from siltstone._leftovers import delete_leftovers
 from siltstone._looks import Facts, Grid, Looks, size_text
 from siltstone._operation import operation
 from siltstone._progress import progress as shown_progress
 from siltstone.errors import CommitConflict, InvalidArgument
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
-from siltstone.write import commit_messages
+from siltstone.write import commit_messages, message_list
 
 Token = bytes
 TRIES = 3
@@ -142,6 +142,12 @@ def compact_tasks(
     progress: bool,
 ) -> CompactionReport:
     """Carry a plan out, and commit after so many buckets; see :meth:`siltstone.maintenance.Maintenance.compact`."""
+    if not isinstance(plan, CompactionPlan):
+        raise InvalidArgument(
+            f"plan={shown(plan)} is not a plan of compaction", hint="give t.maintenance.plan_compaction()"
+        )
+    if run is not None and not callable(run):
+        raise InvalidArgument(f"run={shown(run)} cannot be called", hint="give a function of a list of tasks")
     table.check_tasks([task.token for task in plan.tasks])
     done = CompactionReport()
     with shown_progress(True) if progress else nullcontext(), operation("compact", table, unit="bytes") as told:
@@ -205,7 +211,9 @@ def commit_compaction(
         messages: Serialized commit messages of :meth:`CompactionTask.run`.
         done: What earlier waves did.
     """
-    messages = list(messages)
+    messages = message_list(messages)
+    if done is not None and not isinstance(done, CompactionReport):
+        raise InvalidArgument(f"done={shown(done)} is not the report of a compaction")
     before = done or CompactionReport()
     commit = commit_messages(table, messages) if messages else CommitReport()
     kept = messages if commit.snapshots else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from siltstone import _core
-from siltstone._args import count, millis, text, texts_in, version_of
+from siltstone._args import count, millis, names, text, version_of
 from siltstone._pushed import planned
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
@@ -75,7 +75,7 @@ def scan_of(
     limit: int | None = None,
 ) -> SystemScan:
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
-    listed = None if columns is None else texts_in("columns", list(columns))
+    listed = None if columns is None else names("columns", columns)
     request = {"columns": listed, "filter": condition_of(filter), "limit": count("limit", limit)}
     scan = SystemScan(place, system, request)
     scan.__arrow_c_schema__()  # unknown names and columns are errors now

@@ -149,7 +149,7 @@ class Column(Value, Hinted):
         Raises:
             InvalidArgument: A single text or bytes, whose letters would be the values.
         """
-        if isinstance(values, str | bytes | bytearray):
+        if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
             raise InvalidArgument(f"is_in must get a list of values, not {shown(values)}")
         return Expression({"op": "in", **self._operand, "values": [literal(v) for v in values]})
 

@@ -13,7 +13,7 @@ from siltstone._args import Size, Time, count, flag, millis, names, optional_tex
 from siltstone._frames import frame_of
 from siltstone._operation import operation
 from siltstone._plain import rows_of
-from siltstone._pushed import planned
+from siltstone._pushed import joined, planned
 from siltstone._pyarrow import MissingPyarrow, has_pyarrow
 from siltstone._spellings import Hinted
 from siltstone._visible import visible_lines
@@ -108,17 +108,16 @@ class Scan(Hinted):
         given, own = self.request, self._request.get("limit")
         asked: dict[str, Any] = {}
         if columns is not None:
-            asked["columns"] = list(columns)
+            asked["columns"] = names("columns", columns)
         if batch_size is not None:
-            asked["batch_size"] = batch_size
+            asked["batch_size"] = count("batch_size", batch_size, 1)
         if limit is not None:
-            asked["limit"] = limit if own is None else min(limit, own)
+            asked["limit"] = min(x for x in (count("limit", limit), own) if x is not None)
         # a system table knows some of them: who narrows looks at the rows again
         scan = copy.copy(self)
         vars(scan)["_request"] = given | {name: value for name, value in asked.items() if name in given}
         if condition is not None and limit is None and own is None:
-            pushed = condition if self._pushed is None else {"op": "and", "args": [self._pushed, condition]}
-            vars(scan)["_pushed"] = pushed
+            vars(scan)["_pushed"] = joined(self._pushed, condition)
         return scan
 
     @property
@@ -250,11 +249,9 @@ class Scan(Hinted):
             >>> example_table().scan().to_duckdb().filter("id > 1").project("item").fetchall()
             [('ink',)]
         """
-        import duckdb
+        from siltstone._duckdb import connected, for_duckdb
 
-        from siltstone._duckdb import for_duckdb
-
-        return (duckdb if connection is None else connection).from_arrow(for_duckdb(self))
+        return connected(connection).from_arrow(for_duckdb(self))
 
     def count(self) -> int:
         """Number of rows; from metadata alone where that is exact."""

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from siltstone._args import count, flag, optional_text, shown, text
 from siltstone._arrow import of_pyarrow
 from siltstone._handle import Handle
+from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from siltstone import _core
+
+
+#: Numbers of assigners are 32 bits wide.
+_MOST_TASKS = 2**31 - 1
+_PLAN = "give what t.shared_writes.plan(tasks, overwrite=False) returned"
+
+
+def _batch(rows: Any) -> Any:
+    """Rows of an argument.
+
+    Raises:
+        InvalidArgument: No batch of pyarrow.
+    """
+    from siltstone._pyarrow import pa
+
+    if not isinstance(rows, (pa.RecordBatch, pa.Table, pa.RecordBatchReader)):
+        raise InvalidArgument(f"rows={shown(rows)} is not a batch of pyarrow", hint="give a pyarrow.RecordBatch")
+    return of_pyarrow(rows)
 
 
 class SharedWrites(Handle):
@@ -28,12 +48,17 @@ class SharedWrites(Handle):
             tasks: How many assigners there are, where ``dynamic-bucket.assigner-parallelism`` does not say it.
             overwrite: The rows take the place of what is there.
         """
-        return self._table.plan_shared_write(tasks, overwrite)
+        if count("tasks", tasks, 1) is None or tasks > _MOST_TASKS:
+            raise InvalidArgument(f"tasks={shown(tasks)} is not a whole number from 1 to {_MOST_TASKS:,}")
+        return self._table.plan_shared_write(tasks, flag("overwrite", overwrite))
 
     @staticmethod
     def assigners(plan: str) -> int:
         """How many assigners a job has."""
-        return int(json.loads(plan)["channels"])
+        try:
+            return int(json.loads(text("plan", plan))["channels"])
+        except (ValueError, KeyError, TypeError):
+            raise InvalidArgument(f"plan={shown(plan)} is not the plan of a write", hint=_PLAN) from None
 
     @property
     def columns(self) -> list[str]:
@@ -44,16 +69,17 @@ class SharedWrites(Handle):
         """The number of the assigner of each row."""
         from siltstone._pyarrow import pa
 
-        return pa.array(self._table.assigners(plan, of_pyarrow(rows)), pa.int32())
+        return pa.array(self._table.assigners(text("plan", plan), _batch(rows)), pa.int32())
 
     def assigner(self, plan: str) -> Assigner:
         """One of the assigners of a job."""
-        return Assigner(self._table.row_assigner(plan))
+        return Assigner(self._table.row_assigner(text("plan", plan)))
 
     def writer(self, plan: str, *, overwrite: bool) -> GivenWriter:
         """One of the writers of a job."""
+        shared, replaces = text("plan", plan), flag("overwrite", overwrite)
         return GivenWriter(
-            self._table.writer(commit_user=None, memory_limit=None, spill_dir=None, overwrite=overwrite, shared=plan)
+            self._table.writer(commit_user=None, memory_limit=None, spill_dir=None, overwrite=replaces, shared=shared)
         )
 
 
@@ -68,7 +94,7 @@ class Assigner:
         """The bucket of each row, and a number, not negative, that is equal for rows of one (partition, bucket)."""
         from siltstone._pyarrow import pa
 
-        buckets, routes = self._core.assign(of_pyarrow(rows))
+        buckets, routes = self._core.assign(_batch(rows))
         return pa.array(buckets, pa.int32()), pa.array(routes, pa.int32())
 
 
@@ -81,7 +107,7 @@ class GivenWriter:
 
     def write(self, rows: pa.RecordBatch, row_kind: str | None) -> None:
         """Add rows, whose last column has their buckets."""
-        self._core.write_given(of_pyarrow(rows), row_kind)
+        self._core.write_given(_batch(rows), optional_text("row_kind", row_kind))
 
     def prepare_commit(self) -> list[bytes]:
         """What is to be committed, one message a bucket."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from siltstone import _core
+from siltstone._args import shown
+from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +22,17 @@ def batches_of(source: _core.Batches) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(batch)
     finally:
         source.close()
+
+
+def token_bytes(token: object) -> bytes:
+    """A token of an argument, of a split or a task.
+
+    Raises:
+        InvalidArgument: Something else.
+    """
+    if not isinstance(token, (bytes, bytearray, memoryview)):
+        raise InvalidArgument(f"token={shown(token)} is not bytes", hint="give what to_bytes() returned")
+    return bytes(token)
 
 
 class Split:
@@ -38,7 +51,7 @@ class Split:
             CorruptFile: They were damaged on their way.
             UnsupportedVersion: They were made by another version of siltstone.
         """
-        self._core = _core.Split(token)
+        self._core = _core.Split(token_bytes(token))
 
     @classmethod
     def _of(cls, core: _core.Split) -> Split:

@@ -8,7 +8,7 @@ from typing import Any
 from siltstone._args import Duration, Time, age_limit, duration_text, flag, millis, text, version_of
 from siltstone._handle import Collection
 from siltstone._looks import Listed
-from siltstone._operation import told
+from siltstone._operation import operation, told
 from siltstone._spellings import known_as
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
@@ -176,9 +176,11 @@ class Tags(Collection):
             TagNotFound: There is no such tag.
             TagExists: The new name is taken.
         """
-        self._table.maintenance.rename_tag(
-            text("source", source), text("target", target), flag("allow_numeric", allow_numeric)
-        )
+        with operation("rename_tag", self._table) as done:
+            self._table.maintenance.rename_tag(
+                text("source", source), text("target", target), flag("allow_numeric", allow_numeric)
+            )
+            done(f"{source} is now {target}")
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a tag and the files that nothing else needs.
@@ -238,7 +240,7 @@ class Tags(Collection):
             >>> example_table().tags.create_automatic().details["created"]
             []
         """
-        return self._table.maintenance.create_automatic_tags()
+        return told("create_automatic_tags", self._table, self._table.maintenance.create_automatic_tags)
 
     def create_due(self) -> UpkeepReport:
         """The same as :meth:`create_automatic`."""

@@ -52,7 +52,34 @@ DONE = {
     "fsck": (lambda t: t.maintenance.fsck(), "problems: 0, warnings: 0"),
     "analyze": (lambda t: t.maintenance.analyze(), "snapshot 2 (ANALYZE)"),
     "rescale": (lambda t: t.rescale(2), "snapshot 2 (OVERWRITE)"),
+    "alter": (
+        lambda t: t.alter().add_column("w", "INT").set_option("snapshot.num-retained.max", 99).commit(),
+        "2 changes (add_column, set_option)",
+    ),
+    "create_branch": (lambda t: t.branches.create("b", version=1), "b begins with version 1"),
+    "create_automatic_tags": (lambda t: t.tags.create_automatic(), "deleted 0 files of 0 B"),
+    "reset_consumer": (lambda t: t.consumers.reset("c", 1), "c goes on with snapshot 1"),
+    "delete_consumer": (lambda t: t.consumers.delete("c"), "there is no c"),
+    "expire_consumers": (lambda t: t.maintenance.expire_consumers(older_than="1d"), "deleted 0 files of 0 B"),
+    "expire_tags": (lambda t: t.tags.expire(), "deleted 0 files of 0 B"),
+    "compact_manifests": (lambda t: t.maintenance.compact_manifests(), "nothing to do"),
+    "commit": (lambda t: _written(t), "snapshot 2 (APPEND), 1 row in 1 file"),
 }
+#: Of a table that has the tag v1 and the branch b.
+CHANGED = {
+    "replace_tag": (lambda t: t.tags.replace("v1", version=1), "v1 is snapshot 1"),
+    "rename_tag": (lambda t: t.tags.rename("v1", "v2"), "v1 is now v2"),
+    "delete_tag": (lambda t: t.tags.delete("v1"), "deleted 1 file"),
+    "rename_branch": (lambda t: t.branches.rename("b", "c"), "b is now c"),
+    "delete_branch": (lambda t: t.branches.delete("b"), "deleted 2 files"),
+    "fast_forward": (lambda t: t.branches.fast_forward("b"), "deleted"),
+}
+
+
+def _written(t):
+    with t.writer() as w:
+        w.write([{"id": 5}])
+        w.commit()
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -67,6 +94,35 @@ def test_each_operation_is_one_line_with_figures(t, lines, name):
     assert message.endswith(" s")
     assert (fields["operation"], fields["table"]) == (name, "db.orders")
     assert fields["seconds"] >= 0
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_each_change_of_a_tag_or_branch_is_one_line(t, lines, name):
+    """Renames once were none; nor were new branches and alters."""
+    t.append({"id": [1, 2], "v": ["x", "y"]})
+    t.tags.create("v1")
+    t.append({"id": [3], "v": ["z"]})
+    t.branches.create("b", version=2)
+    lines()
+    run, words = CHANGED[name]
+    run(t)
+    ((logger, message, _),) = lines()
+    assert logger == f"siltstone.{name}"
+    assert message.startswith(f"{name} db.orders: {words}")
+
+
+def test_rows_of_files_come_in_and_go_out_with_one_line(t, lines, tmp_path, monkeypatch, capsys):
+    t.append({"id": [1, 2], "v": ["x", "y"]})
+    monkeypatch.setenv("SILTSTONE_WAREHOUSE", t.location.rpartition("/db.db")[0])
+    lines()
+    file = str(tmp_path / "rows.parquet")
+    for arguments, line in (
+        (["export", "db.orders", file], "export db.orders: 2 rows, in "),
+        (["write", "db.orders", file], "write db.orders: snapshot 2 (APPEND), 2 rows in 1 file of "),
+    ):
+        assert main(arguments) in (0, None), capsys.readouterr().err
+        ((_, message, _),) = lines()
+        assert message.startswith(line)
 
 
 def test_what_does_nothing_and_what_reads_is_no_line(t, lines):

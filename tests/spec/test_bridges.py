@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as pads
 import pytest
 import siltstone as st
 from siltstone import _lazy, _substrait
@@ -209,6 +210,22 @@ def test_what_a_dataset_of_a_scan_cannot_do_says_what_can(make):
         with pytest.raises(e.InvalidArgument):
             attempt()
     assert data.to_table().num_rows == 0
+
+
+def test_a_dataset_is_sorted_and_joined(make):
+    """pyarrow's own methods once looked for files behind it, and the process ended."""
+    t = make({"id": "INT", "s": "STRING"})
+    t.append([{"id": 1, "s": "b"}, {"id": 2, "s": "a"}])
+    data = t.to_dataset()
+    assert data.sort_by([("id", "descending")]).to_table()["id"].to_pylist() == [2, 1]
+    assert data.sort_by("s").to_table()["id"].to_pylist() == [2, 1]
+    other = t.scan(["id"]).to_dataset()
+    assert data.join(other, "id", join_type="inner").to_table().num_rows == 2
+    near = data.join_asof(make({"id": "INT", "n": "INT"}).to_dataset(), "id", [], -1).to_table()
+    assert near.column_names == ["id", "s", "n"]
+    assert near.num_rows == 2
+    own = {name for name, member in vars(pads.Dataset).items() if callable(member) and not name.startswith("_")}
+    assert own <= vars(type(data)).keys(), "whatever pyarrow adds is looked at"
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ def open_table(
     """
     place, branch = directory("path", path), optional_text("branch", branch)
     if catalog is not None:
+        if not isinstance(catalog, Catalog):
+            raise InvalidArgument(f"catalog={shown(catalog)} is not a catalog", hint="give st.connect(warehouse)")
         return catalog.table(place, branch=branch, options=options)
     try:
         return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
@@ -169,6 +171,7 @@ def table_of(table: Table | str) -> Table:
         TableNotFound: There is no such table.
     """
     if isinstance(table, str):
+        table = text("table", table)
         is_directory = _core.is_path(table) or os.path.isdir(table)  # noqa: PTH112  # False for names that no file has
         table = open_table(table) if is_directory else connect().table(table)
     if not isinstance(table, (Table, SystemTable)):

@@ -157,7 +157,7 @@ def export(app: App, /, table: str, file: str, select: str | None, limit: int, f
     path = pathlib.Path(file)
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = scan_of(app, table, columns, limit or None, query)
-    with new_file(path, force=force) as made, operation("export", table, unit="rows", is_read=True) as done:
+    with new_file(path, force=force) as made, operation("export", table, unit="rows") as done:
         rows = done(_export(scan, made, path.suffix.lower(), done.advance))
     output.record(app, {"file": str(path), "rows": rows, "bytes": path.stat().st_size})
 
