@@ -164,21 +164,6 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         """
         raise InvalidArgument("the schema of a scan cannot be replaced", hint="cast the rows that are read")
 
-    def sort_by(self, sorting: Any, **others: Any) -> ds.Dataset:
-        """The rows in an order, in memory."""
-        return self._held().sort_by(sorting, **others)
-
-    def join(self, right_dataset: Any, *arguments: Any, **others: Any) -> ds.Dataset:
-        """The rows joined with those of another dataset, in memory."""
-        return self._held().join(_held(right_dataset), *arguments, **others)
-
-    def join_asof(self, right_dataset: Any, *arguments: Any, **others: Any) -> ds.Dataset:
-        """The rows joined with the nearest ones of another dataset, in memory."""
-        return self._held().join_asof(_held(right_dataset), *arguments, **others)
-
-    def _held(self) -> ds.Dataset:
-        return ds.dataset(self.to_table())
-
     @property
     def files(self) -> list[str]:
         """Refused: files alone do not have the rows of the table.
@@ -223,11 +208,6 @@ def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str]
 def _names(text: str, column: str) -> bool:
     """Whether the text of an expression may name a column."""
     return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text) is not None
-
-
-def _held(other: Any) -> Any:
-    """What pyarrow joins rows with: a dataset of a scan is read."""
-    return other._held() if isinstance(other, ScanDataset) else other  # noqa: SLF001  # the same class
 
 
 def dataset_of(scan: Scan) -> ScanDataset:
