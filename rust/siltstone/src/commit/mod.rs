@@ -374,12 +374,16 @@ impl TableCommit {
         let Identifier::Explicit(identifier) = Identifier::of(committable.identifier) else {
             return Ok(LookedUp::NotUpTo(None));
         };
+        let mut cleared = false;
         for _ in 0..LOOKS {
-            if let Some(found) = self.look_once(identifier)? {
-                return Ok(found);
+            match self.look_once(identifier) {
+                Ok(Some(found)) => return Ok(found),
+                // one that came too late is none, and hides what is below it until it is gone
+                Err(e) if e.kind() != ErrorKind::Storage || cleared => return Err(e),
+                Ok(None) | Err(_) => {}
             }
-            // one that came too late is none, and hides what is below it until it is gone
             standing::clear_the_way(&self.ctx, &self.snapshots);
+            cleared = true;
         }
         Err(standing::unseen(Identifier::Explicit(identifier)).in_table(&self.ctx.name))
     }
