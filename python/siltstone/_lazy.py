@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone._literals import literal
+from siltstone._pushed import without_texts
 from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
@@ -89,9 +90,14 @@ def _narrowed(
     scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
 ) -> Scan:
     """The scan of what is needed; a limit is for rows that satisfy the whole predicate."""
+    import polars as pl
+
     needed = columns
     if predicate is not None:
-        scan = scan.narrowed(condition=condition_of(predicate))
+        condition = condition_of(predicate)
+        if condition is not None:
+            texts = {name for name, kind in pl.Schema(scan).items() if kind == pl.String}
+            scan = scan.narrowed(condition=without_texts(condition, texts))
         names = predicate.meta.root_names()
         needed = None if columns is None else [*columns, *[n for n in dict.fromkeys(names) if n not in columns]]
     elif limit is not None:

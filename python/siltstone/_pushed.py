@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from siltstone._args import shown
@@ -64,6 +64,16 @@ def bound(plan: Callable[[Request], object], request: Request, condition: Tree) 
     except InvalidArgument:
         return None
     return known if known is not None and binds(known) else None
+
+
+def without_texts(condition: Tree, texts: Collection[str]) -> Tree | None:
+    """A condition without comparisons of texts with other columns than these: engines compare the column's text."""
+
+    def is_alike(part: Tree) -> bool:
+        values = part.get("values", [part.get("value")])
+        return part.get("column") in texts or not any(isinstance(value, str) for value in values)
+
+    return _known(condition, is_alike, negated=False)
 
 
 def that_binds(scan: Any, condition: Tree) -> Tree | None:

@@ -175,3 +175,17 @@ def test_how_deep_an_expression_is_does_not_depend_on_its_texts():
     name = pc.field("s") == '"(((((((((((((((('
     assert _substrait._depth(str(name)) == 1
     assert _substrait._depth(str((name & name) & name)) == 3
+
+
+def test_polars_compares_a_text_with_the_text_of_a_number(make):
+    """ "0.00" is above "0" there: the row once was lost, as 0.00 is not above 0."""
+    t = make({"id": "INT", "x": "DECIMAL(5,2)", "s": "STRING"})
+    t.append([{"id": 1, "x": decimal.Decimal("0.00"), "s": "a"}, {"id": 2, "x": None, "s": None}])
+    frame = t.to_polars()
+    for condition in (
+        pl.col("x") > "0",
+        ~(pl.col("x") <= "0"),
+        pl.col("x").is_between(pl.lit("0"), decimal.Decimal(1), "none"),
+    ):
+        assert st.scan_polars(t).filter(condition).collect().equals(frame.filter(condition)), condition
+    assert st.scan_polars(t).filter(pl.col("s") == "a").collect().height == 1
