@@ -241,7 +241,8 @@ pub(super) fn take_late_version_with(
     let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known: 0, number: false };
     match take_back(ctx, snapshots, lock, &attempt)? {
         Kept::Stays(why) => Err(why),
-        _ => Ok(true),
+        // a fast-forward that has not ended may have it yet
+        _ => Ok(!snapshots.has_version(version)?),
     }
 }
 

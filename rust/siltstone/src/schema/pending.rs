@@ -35,11 +35,12 @@ pub(super) const MEMBER: &str = "siltstone.pending";
 impl SchemaManager {
     /// The schema with the largest id, after one that is pending and came too late was taken away.
     pub fn newest_in_time(&self, _lock: &UpkeepLock) -> Result<Option<Arc<TableSchema>>> {
-        match self.newest()? {
-            Some(late) if late.is_pending() && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
-            newest => return Ok(newest),
+        loop {
+            match self.newest()? {
+                Some(late) if late.is_pending() && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
+                newest => return Ok(newest),
+            }
         }
-        self.newest()
     }
 
     /// Decides about the newest schema where it is pending, so that another one can be made of it, or of the one before.
@@ -111,11 +112,13 @@ impl SchemaManager {
 
     /// The schema with the largest id, and the one to go by: the one before, where that one is pending and came too late.
     pub(super) fn in_time(&self, newest: Arc<TableSchema>) -> Result<Arc<TableSchema>> {
-        if !newest.is_pending() || self.late_option(&newest)?.is_none() {
-            return Ok(newest);
+        let mut found = Arc::clone(&newest);
+        // those of a branch come together
+        while found.is_pending() && self.late_option(&found)?.is_some() {
+            let Some(before) = self.ids()?.into_iter().rfind(|id| *id < found.id) else { return Ok(newest) };
+            found = self.get(before)?;
         }
-        let before = self.ids()?.into_iter().rfind(|id| *id < newest.id);
-        before.map_or_else(|| Ok(newest), |id| self.get(id))
+        Ok(found)
     }
 
     /// Whether a version was made under an older schema than one that was decided before it, and whose options its files do not
@@ -141,7 +144,7 @@ impl SchemaManager {
 
 impl TableSchema {
     /// Whether two files say the same, be it decided or not.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         *self == Self { pending: self.pending, ..other.clone() }
     }
 }

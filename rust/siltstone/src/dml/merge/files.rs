@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use arrow_array::UInt32Array;
+use arrow_array::{RecordBatch, UInt32Array};
 
 use super::{
     Merge, Merged, Source, count,
     keyed::{looked_for, new_rows},
-    pass::{Pass, positions_of},
+    pass::{Decisions, Pass, positions_of},
 };
 use crate::{
     deletion_vectors::{BitmapKind, DeletionVector},
@@ -99,24 +99,28 @@ impl Work<'_> {
     fn file(&mut self, file: &Candidate<'_>, plan: &ScanPlan, pass: &mut Pass<'_>) -> Result<()> {
         for batch in file.read(self.fields(file), plan.read.filter.as_ref())? {
             let batch = batch?;
-            let decided = pass.decide(&batch)?;
-            let mut gone = decided.deleted;
-            self.merged.deleted += count(gone.len());
-            for (clause, rows, values) in decided.updated {
-                let Some(clause) = self.merge.clauses.get(clause) else { continue };
-                let last = batch.num_columns().saturating_sub(1);
-                let old = taken_rows(&batch, &UInt32Array::from(rows.clone()))?;
-                let old = old.project(&(0..last).collect::<Vec<_>>())?;
-                let before = usize::try_from(self.merged.updated).unwrap_or(usize::MAX);
-                let new = without_versions(updated_by(&old, &values, &clause.set, before)?)?;
-                self.merged.updated += count(new.num_rows());
-                self.versions.write_from(&new, None, before)?;
-                gone.extend(rows);
-            }
-            if !gone.is_empty() {
-                let found = self.found.entry(file.file.file_name.clone()).or_insert_with(|| none(self.ctx));
-                found.delete_all(&positions_of(&batch, &gone)?)?;
-            }
+            pass.decide(&batch, &mut |decided| self.decided(file, &batch, decided))?;
+        }
+        Ok(())
+    }
+
+    fn decided(&mut self, file: &Candidate<'_>, batch: &RecordBatch, decided: Decisions) -> Result<()> {
+        let mut gone = decided.deleted;
+        self.merged.deleted += count(gone.len());
+        for (clause, rows, values) in decided.updated {
+            let Some(clause) = self.merge.clauses.get(clause) else { continue };
+            let last = batch.num_columns().saturating_sub(1);
+            let old = taken_rows(batch, &UInt32Array::from(rows.clone()))?;
+            let old = old.project(&(0..last).collect::<Vec<_>>())?;
+            let before = usize::try_from(self.merged.updated).unwrap_or(usize::MAX);
+            let new = without_versions(updated_by(&old, &values, &clause.set, before)?)?;
+            self.merged.updated += count(new.num_rows());
+            self.versions.write_from(&new, None, before)?;
+            gone.extend(rows);
+        }
+        if !gone.is_empty() {
+            let found = self.found.entry(file.file.file_name.clone()).or_insert_with(|| none(self.ctx));
+            found.delete_all(&positions_of(batch, &gone)?)?;
         }
         Ok(())
     }

@@ -67,20 +67,22 @@ pub fn merge_rows(
         let mut pass = Pass::new(merge, source, classes)?;
         for batch in read_splits(&found.ctx, &found.splits, &found.read, merge.threads)? {
             let batch = batch?;
-            let decided = pass.decide(&batch)?;
-            if !decided.deleted.is_empty() {
-                let rows = removal.rows(taken_rows(&batch, &UInt32Array::from(decided.deleted))?)?;
-                merged.deleted += count(rows.num_rows());
-                sink(&with_kind(ctx, rows, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
-            }
-            for (clause, rows, values) in decided.updated {
-                let Some(Some(replacement)) = replacements.get(clause) else { continue };
-                let old = taken_rows(&batch, &UInt32Array::from(rows))?;
-                let before = usize::try_from(merged.updated).unwrap_or(usize::MAX);
-                let rows = replacement.rows_by(&old, &values, before)?;
-                merged.updated += count(rows.num_rows());
-                sink(&with_kind(ctx, rows, RowKind::UpdateAfter)?, &RowKinds::All(RowKind::UpdateAfter))?;
-            }
+            pass.decide(&batch, &mut |decided| {
+                if !decided.deleted.is_empty() {
+                    let rows = removal.rows(taken_rows(&batch, &UInt32Array::from(decided.deleted))?)?;
+                    merged.deleted += count(rows.num_rows());
+                    sink(&with_kind(ctx, rows, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
+                }
+                for (clause, rows, values) in decided.updated {
+                    let Some(Some(replacement)) = replacements.get(clause) else { continue };
+                    let old = taken_rows(&batch, &UInt32Array::from(rows))?;
+                    let before = usize::try_from(merged.updated).unwrap_or(usize::MAX);
+                    let rows = replacement.rows_by(&old, &values, before)?;
+                    merged.updated += count(rows.num_rows());
+                    sink(&with_kind(ctx, rows, RowKind::UpdateAfter)?, &RowKinds::All(RowKind::UpdateAfter))?;
+                }
+                Ok(())
+            })?;
         }
         pass.insert(&mut |clause, values| {
             let before = usize::try_from(merged.inserted).unwrap_or(usize::MAX);

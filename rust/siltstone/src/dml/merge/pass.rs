@@ -21,10 +21,13 @@ use crate::{
     dml::invalid,
     error::{Error, ErrorKind, Result},
     io::{filtered_rows, taken_column, taken_rows},
+    row::array_bytes,
 };
 
-/// Pairs of rows that are looked at together.
+/// Pairs of rows that are looked at together...
 const PAIRS: usize = 1 << 16;
+/// ...and the most bytes that their values of the source take, unless one pair alone has more: a long value may belong to many rows.
+const BYTES: usize = 16 << 20;
 /// Rows of the source that are inserted together.
 const INSERTED: usize = 8192;
 
@@ -43,9 +46,14 @@ pub(super) struct Pass<'a> {
     /// Which rows belong to a row of the table.
     matched: Vec<bool>,
     needs: Vec<&'a str>,
+    /// Bytes of each row's values that clauses look at.
+    sizes: Vec<usize>,
 }
 
-/// What becomes of rows of a batch of the table.
+/// Takes what is decided about rows of a batch, some of them at a time.
+pub(super) type Decided<'s> = &'s mut dyn FnMut(Decisions) -> Result<()>;
+
+/// What becomes of some rows of a batch of the table.
 #[derive(Default)]
 pub(super) struct Decisions {
     /// Rows that are gone.
@@ -67,12 +75,13 @@ impl<'a> Pass<'a> {
         }
         let matched = vec![false; rows.num_rows()];
         let classes = classes.map(|classes| classes.into_iter().collect());
-        let needs = merge.needs().into_iter().collect();
-        Ok(Self { merge, source, rows, keys, sieve, last, before, classes, matched, needs })
+        let needs: Vec<&str> = merge.needs().into_iter().collect();
+        let sizes = row_bytes(needs.iter().filter_map(|name| rows.column_by_name(name)), rows.num_rows());
+        Ok(Self { merge, source, rows, keys, sieve, last, before, classes, matched, needs, sizes })
     }
 
     /// What becomes of rows of the table; those whose keys are in other passes stay for these.
-    pub(super) fn decide(&mut self, table: &RecordBatch) -> Result<Decisions> {
+    pub(super) fn decide(&mut self, table: &RecordBatch, decided: Decided<'_>) -> Result<()> {
         crate::cancel::check()?;
         let mut columns: Vec<ArrayRef> =
             self.merge.on.iter().map(|(name, _)| column(table, name)).collect::<Result<_>>()?;
@@ -86,8 +95,7 @@ impl<'a> Pass<'a> {
         };
         let (keys, unknown) = self.source.keys().encode(&columns)?;
         let mut state = State { done: vec![false; table.num_rows()], found: vec![false; table.num_rows()] };
-        let mut decisions = Decisions::default();
-        let mut pairs = Pairs::default();
+        let (mut pairs, mut bytes) = (Pairs::default(), 0_usize);
         let mut alone: Vec<u32> = Vec::new();
         for (row, (key, unknown)) in rows.into_iter().zip(keys.iter().zip(&unknown)) {
             if self.classes.as_ref().is_some_and(|classes| !classes.contains(&class_of(key.as_ref(), *unknown))) {
@@ -99,32 +107,30 @@ impl<'a> Pass<'a> {
                 let place = usize::try_from(other).unwrap_or(usize::MAX);
                 if self.keys.row(place).as_ref() == key.as_ref() {
                     pairs.add(row, other);
+                    bytes = bytes.saturating_add(self.sizes.get(place).copied().unwrap_or(0));
                 }
                 at = self.before.get(place).copied().flatten();
-                if pairs.table.len() >= PAIRS {
-                    self.look_at(table, std::mem::take(&mut pairs), &mut state, &mut decisions)?;
+                if pairs.table.len() >= PAIRS || bytes >= BYTES {
+                    crate::cancel::check()?;
+                    decided(self.look_at(table, std::mem::take(&mut pairs), &mut state)?)?;
+                    bytes = 0;
                 }
             }
         }
-        self.look_at(table, pairs, &mut state, &mut decisions)?;
+        decided(self.look_at(table, pairs, &mut state)?)?;
         if self.merge.looks_at_all_rows() {
             let is_alone = |row: &u32| !flag(&state.found, *row);
             let alone = alone.into_iter().filter(is_alone).collect();
-            self.look_at_alone(table, alone, &mut decisions)?;
+            decided(self.look_at_alone(table, alone)?)?;
         }
-        Ok(decisions)
+        Ok(())
     }
 
     /// Which pairs belong together, and what their rows of the table become.
-    fn look_at(
-        &mut self,
-        table: &RecordBatch,
-        pairs: Pairs,
-        state: &mut State,
-        decisions: &mut Decisions,
-    ) -> Result<()> {
+    fn look_at(&mut self, table: &RecordBatch, pairs: Pairs, state: &mut State) -> Result<Decisions> {
+        let mut decisions = Decisions::default();
         if pairs.table.is_empty() {
-            return Ok(());
+            return Ok(decisions);
         }
         let mut pairs = pairs;
         let mut scope = self.scope(Some((table, &pairs.table)), Some(&pairs.source))?;
@@ -159,13 +165,14 @@ impl<'a> Pass<'a> {
         for (clause, (rows, places)) in updates {
             decisions.updated.push((clause, rows, taken_rows(&scope, &UInt32Array::from(places))?));
         }
-        Ok(())
+        Ok(decisions)
     }
 
     /// Rows of the table that no row of the source belongs to.
-    fn look_at_alone(&self, table: &RecordBatch, rows: Vec<u32>, decisions: &mut Decisions) -> Result<()> {
+    fn look_at_alone(&self, table: &RecordBatch, rows: Vec<u32>) -> Result<Decisions> {
+        let mut decisions = Decisions::default();
         if rows.is_empty() {
-            return Ok(());
+            return Ok(decisions);
         }
         let scope = self.scope(Some((table, &rows)), None)?;
         let chosen = choose(self.merge.of(Of::NotMatchedBySource), &scope)?;
@@ -184,7 +191,7 @@ impl<'a> Pass<'a> {
         for (clause, (rows, places)) in updates {
             decisions.updated.push((clause, rows, taken_rows(&scope, &UInt32Array::from(places))?));
         }
-        Ok(())
+        Ok(decisions)
     }
 
     /// The rows of the source that belong to no row of the table, by clause, when the whole table was looked at.
@@ -296,6 +303,28 @@ fn choose<'c>(
         }
     }
     Ok(chosen)
+}
+
+/// About how many bytes the values of each row take.
+fn row_bytes<'a>(columns: impl Iterator<Item = &'a ArrayRef>, rows: usize) -> Vec<usize> {
+    let mut bytes = vec![0_usize; rows];
+    for column in columns {
+        if let Some(texts) = column.as_string_opt::<i32>() {
+            bytes
+                .iter_mut()
+                .zip(texts.offsets().lengths())
+                .for_each(|(bytes, length)| *bytes = bytes.saturating_add(length));
+        } else if let Some(binary) = column.as_binary_opt::<i32>() {
+            bytes
+                .iter_mut()
+                .zip(binary.offsets().lengths())
+                .for_each(|(bytes, length)| *bytes = bytes.saturating_add(length));
+        } else {
+            let each = array_bytes(column).div_ceil(rows.max(1));
+            bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(each));
+        }
+    }
+    bytes
 }
 
 fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef> {

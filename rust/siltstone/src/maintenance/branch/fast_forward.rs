@@ -227,6 +227,8 @@ struct Forward {
     changes_schemas: bool,
     /// Schemas of main go, or get another content.
     loses_schemas: bool,
+    /// Schemas that came as undecided, as they are when main has the branch's versions.
+    decided: Vec<CleanupStep>,
     /// Where names change.
     directories: Vec<String>,
     plan: CleanupPlan,
@@ -257,6 +259,7 @@ impl Forward {
             let content = own(snapshot.clone()).to_json()?;
             self.plan.steps.push(CleanupStep::Change(Change::Publish { path: manager.path(snapshot.id), content }));
         }
+        self.plan.steps.extend(self.decided);
         let mut plan = CleanupPlan::default();
         if let Some(last) = theirs.last() {
             let root = manager.directory().trim_end_matches("/snapshot").to_owned();
@@ -316,7 +319,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     }
     let schemas = schema_changes(main, root, theirs)?;
     schemas.check_tags(main, &tags_kept)?;
-    let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
+    let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty() || !schemas.decided.is_empty();
     let loses_schemas = schemas.loses_any();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
@@ -344,6 +347,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         has_common: shared > 0,
         changes_schemas,
         loses_schemas,
+        decided: schemas.decided,
         tags_come,
         directories,
         gone: gone.into_iter().cloned().collect(),

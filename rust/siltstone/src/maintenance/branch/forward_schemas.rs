@@ -1,11 +1,14 @@
 //! What becomes of main's schemas when main goes forward to a branch.
+//!
+//! One that changes a fixed option of main's newest version comes as undecided ([`crate::schema`]): until the branch's first version is
+//! in its place, and for good where the fast-forward dies before, others go by the schema before it.
 
 use crate::{
     cleanup::{Change, CleanupStep},
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    schema::SchemaManager,
+    schema::{SchemaManager, TableSchema},
     snapshot::{Snapshot, Tag},
 };
 
@@ -14,6 +17,8 @@ use crate::{
 pub(super) struct SchemaChanges {
     pub(super) gone: Vec<String>,
     pub(super) written: Vec<CleanupStep>,
+    /// Those of them that came as undecided, to be written when main has the branch's versions.
+    pub(super) decided: Vec<CleanupStep>,
     /// The first one of main that goes or gets another content.
     first_lost: Option<i64>,
 }
@@ -65,17 +70,31 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
             Err(e) if e.kind() == ErrorKind::FileNotFound => None,
             Err(e) => return Err(e),
         };
-        if known.as_ref() != Some(&content) {
-            let (path, content) = (ours.path(id), String::from_utf8_lossy(&content).into_owned());
-            let change = if known.is_some() {
-                changes.loses(id);
-                Change::Overwrite { path, content }
-            } else {
-                // an alter may be faster with this id: the next round sees it
-                Change::Publish { path, content }
-            };
-            changes.written.push(CleanupStep::Change(change));
+        if known.as_ref() == Some(&content) {
+            continue;
         }
+        let (path, final_content) = (ours.path(id), String::from_utf8_lossy(&content).into_owned());
+        let schema = TableSchema::from_json(&branch.path(id), &content)?;
+        let is_there = known
+            .as_ref()
+            .is_some_and(|known| TableSchema::from_json(&path, known).is_ok_and(|known| known.is_same(&schema)));
+        let undecided = ours.late_option(&schema)?.is_some();
+        if is_there || undecided {
+            let decided = Change::Overwrite { path: path.clone(), content: final_content.clone() };
+            changes.decided.push(CleanupStep::Change(decided));
+        }
+        if is_there {
+            continue;
+        }
+        let content = if undecided { TableSchema { pending: Some(true), ..schema }.to_json()? } else { final_content };
+        let change = if known.is_some() {
+            changes.loses(id);
+            Change::Overwrite { path, content }
+        } else {
+            // an alter may be faster with this id: the next round sees it
+            Change::Publish { path, content }
+        };
+        changes.written.push(CleanupStep::Change(change));
     }
     Ok(changes)
 }

@@ -371,6 +371,44 @@ impl BeforeCall for Later {
     }
 }
 
+/// Readers of main went by the branch's option while its first version was not there yet, and for good where the fast-forward was
+/// killed then; every commit to main was tried again until it gave up.
+#[test]
+fn main_goes_by_a_fixed_option_of_a_branch_when_it_has_its_versions() {
+    let mut undecided = 0;
+    for killed_at in 0.. {
+        let io = made(KEYED, 1);
+        create_branch(main_of(&io).context(), "b", &BranchSource::Empty).unwrap();
+        set(&mut opened(&io, HOME, "b"), OPTION, "data").unwrap();
+        put(&opened(&io, HOME, "b"), OURS).unwrap();
+        let of_main = rows(&main_of(&io), VersionSelector::Latest);
+        let gate =
+            Killed { calls: AtomicU64::new(0), other_at: u64::MAX, dead_from: killed_at, other: Mutex::default() };
+        let gate = Arc::new(gate);
+        let fs = Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>));
+        let ended = Table::open_with(fs, HOME, "main", None, BTreeMap::new())
+            .and_then(|main| fast_forward(main.context(), "b", false).map(drop));
+        let what = format!("killed {killed_at}: {ended:?}");
+        let (main, newest) = (main_of(&io), SchemaManager::new(Arc::new(io.clone()), HOME).newest().unwrap().unwrap());
+        let found = rows(&main, VersionSelector::Latest);
+        let is_branch = main.context().schema.options.contains_key(OPTION);
+        assert_eq!(is_branch, found.contains(&OURS), "{what}: {found:?}");
+        assert!(is_branch || found.is_empty() || found == of_main, "{what}: {found:?}");
+        undecided += usize::from(newest.is_pending());
+        if gate.calls.load(Ordering::SeqCst) <= killed_at {
+            ended.unwrap();
+            assert!(is_branch && !newest.is_pending(), "{what}");
+            assert!(killed_at > 50 && undecided > 0, "{what}: {undecided}");
+            return;
+        }
+        put(&main, (99, 990)).unwrap_or_else(|e| panic!("{what}: {e}"));
+        fast_forward(main_of(&io).context(), "b", false).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(rows(&main_of(&io), VersionSelector::Latest).contains(&OURS), "{what}");
+        assert!(main_of(&io).context().schema.options.contains_key(OPTION), "{what}");
+        check_whole(&io, &what);
+    }
+}
+
 /// A schema after the newest one, with the option, as an alter leaves it that is killed behind its link, or another program's.
 fn left_schema(io: &FaultFileIo, root: &str, pending: Option<bool>) {
     let schemas = SchemaManager::new(Arc::new(io.clone()), root);
