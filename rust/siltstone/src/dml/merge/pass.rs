@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, GenericByteArray, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray,
+};
 use arrow_cast::display::array_value_to_string;
 use arrow_row::Rows;
 use arrow_schema::{Field, Schema};
@@ -309,19 +311,17 @@ fn choose<'c>(
 fn row_bytes<'a>(columns: impl Iterator<Item = &'a ArrayRef>, rows: usize) -> Vec<usize> {
     let mut bytes = vec![0_usize; rows];
     for column in columns {
-        if let Some(texts) = column.as_string_opt::<i32>() {
-            bytes
-                .iter_mut()
-                .zip(texts.offsets().lengths())
-                .for_each(|(bytes, length)| *bytes = bytes.saturating_add(length));
-        } else if let Some(binary) = column.as_binary_opt::<i32>() {
-            bytes
-                .iter_mut()
-                .zip(binary.offsets().lengths())
-                .for_each(|(bytes, length)| *bytes = bytes.saturating_add(length));
+        let offsets = column.as_string_opt::<i32>().map(GenericByteArray::offsets);
+        let offsets = offsets.or_else(|| column.as_binary_opt::<i32>().map(GenericByteArray::offsets));
+        if let Some(offsets) = offsets {
+            for (bytes, length) in bytes.iter_mut().zip(offsets.lengths()) {
+                *bytes = bytes.saturating_add(length);
+            }
         } else {
             let each = array_bytes(column).div_ceil(rows.max(1));
-            bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(each));
+            for bytes in &mut bytes {
+                *bytes = bytes.saturating_add(each);
+            }
         }
     }
     bytes
