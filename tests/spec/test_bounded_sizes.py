@@ -4,10 +4,12 @@ Small forms of each run always, large ones in `make stress`.
 """
 
 import os
+import pathlib
 import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from forging import many_files
 from limited import run
@@ -152,3 +154,45 @@ def test_values_of_a_hundred_megabytes_are_merged_with_little_beside_them(make):
         done, mib, _ = run(t, what)
         assert done == "1"
         assert mib < 800, f"{what}: {mib} MiB"
+
+
+def test_a_long_value_of_a_source_is_not_copied_for_all_rows_that_it_belongs_to_at_once(make):
+    """A text of 100 KB that 20,000 rows belong to took 800 MB."""
+    t = make({"id": "BIGINT", "k": "INT"}, ["id"], bucket=1, write_only="true", siltstone__sync="false")
+    t.append(pa.table({"id": pa.array(range(20_000), pa.int64()), "k": pa.array([1] * 20_000, pa.int32())}))
+    merge = "t.merge([{'k': 1, 'big': 'x' * 100_000}], on='t.k = s.k').when_matched_delete(\"s.big = 'z'\").execute()"
+    done, mib, _ = run(t, f"{merge}.deleted_rows")
+    assert done == "0"
+    assert mib < 300, f"{mib} MiB"
+
+
+def test_what_waits_for_a_slow_consumer_of_a_large_file_is_bounded_by_bytes(make):
+    """Texts that are few, and long, are small in a file: 131,072 rows of a part of it waited, decoded."""
+    rows, length = 210_000, 8_192
+    t = make({"id": "BIGINT", "s": "STRING", "room": "BYTES"}, bucket=-1, siltstone__sync="false")
+    ids, kinds = np.arange(rows), (np.arange(rows) % 4).astype(np.int32)
+    room = pa.array([np.random.default_rng(0).bytes(2_000_000)] + [None] * (rows - 1), pa.binary())
+    t.append(pa.table({"id": ids, "s": pa.array(list("abcd")).take(pa.array(kinds)), "room": room}))
+    (file,) = t.files()
+    texts = pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array([letter * length for letter in "abcd"]))
+    path = file["path"].removeprefix("file:")
+    settings = {"dictionary_pagesize_limit": 1 << 20, "write_page_index": True, "store_schema": False}
+    pq.write_table(pa.table({"id": ids, "s": texts}), path, compression="zstd", row_group_size=rows, **settings)
+    lengthened(path, file["bytes"])
+    slow = """exec('''
+import time
+batches = t.scan(["id", "s"], threads=2, batch_size=64).to_batches()
+first = next(batches)
+time.sleep(4)
+print(first.num_rows + sum(batch.num_rows for batch in batches), end=";")
+''')"""
+    done, mib, _ = run(t, slow)
+    assert int(done.split(";")[0]) == rows
+    assert mib < 600, f"{mib} MiB"
+
+
+def lengthened(path, size):
+    """Makes a Parquet file as long as its manifest says, by bytes before its footer that nothing refers to."""
+    content = pathlib.Path(path).read_bytes()
+    at = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    pathlib.Path(path).write_bytes(content[:at] + bytes(size - len(content)) + content[at:])
