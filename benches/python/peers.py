@@ -127,7 +127,7 @@ def total(answer: Any) -> int:
 
 
 def read(bench: Bench, columns: list[str] | None = None, what: str = "read") -> None:
-    file, names = bench.file(), columns or [name for name in COLUMNS]
+    file, names = bench.file(), columns or list(COLUMNS)
     chosen = ", ".join(names)
     found = bench.medians(
         {
@@ -179,7 +179,7 @@ def grouped(bench: Bench) -> None:
                 f"SELECT a, sum(c)::BIGINT AS c FROM read_parquet('{file}') GROUP BY a"
             ).to_arrow_table(),
         },
-        lambda answer: len(answer),
+        len,
     )
     bench.against("sum by group", found, {})
 

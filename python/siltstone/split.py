@@ -56,7 +56,7 @@ class Split:
     @classmethod
     def _of(cls, core: _core.Split) -> Split:
         split = cls.__new__(cls)
-        split._core = core
+        split._core = core  # noqa: SLF001  # its own
         return split
 
     def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
