@@ -253,16 +253,27 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
+def not_empty(name: str, value: str) -> str:
+    """The text, which is not the empty one.
+
+    Raises:
+        InvalidArgument: It is, as that of a variable that is not set.
+    """
+    if not value:
+        raise InvalidArgument(f"{name}='' is empty", hint="the current directory is '.'")
+    return value
+
+
 def directory(name: str, value: Any) -> str:
     """A path of an argument as text.
 
     Raises:
-        InvalidArgument: For anything else.
+        InvalidArgument: For anything else, and for an empty text, which is what a variable that is not set gives.
     """
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if isinstance(path, str):
-            return text(name, path)
+            return not_empty(name, text(name, path))
     raise InvalidArgument(f"{name}={shown(value)} is not a path")
 
 

@@ -29,8 +29,13 @@ class ScanSource(DataSource):  # type: ignore[misc, unused-ignore]  # Daft is no
     """The splits of a scan. Columns and conditions go into it; Daft looks at the conditions again."""
 
     def __init__(self, scan: Scan) -> None:
-        """Use :func:`siltstone.daft.read`."""
-        self._scan = scan
+        """Use :func:`siltstone.daft.read`.
+
+        Raises:
+            SiltstoneError: A column, condition or version of the scan that there is not: Daft, which asks for columns
+                while it plans, ends with a panic of its own where that fails.
+        """
+        self._scan, self._columns = scan, pa.schema(scan)
 
     @property
     def name(self) -> str:
@@ -40,16 +45,16 @@ class ScanSource(DataSource):  # type: ignore[misc, unused-ignore]  # Daft is no
     @property
     def schema(self) -> Schema:
         """The columns of the scan."""
-        return Schema.from_pyarrow_schema(pa.schema(self._scan))
+        return Schema.from_pyarrow_schema(self._columns)
 
     async def get_tasks(self, pushdowns: Any) -> AsyncIterator[DataSourceTask]:
         """One task for each split that may hold rows which are asked for."""
         scan, wanted = self._scan, pushdowns.columns
         for condition in (pushdowns.filters, pushdowns.partition_filters):
             if condition is not None:
-                scan = scan.narrowed(condition=condition_of(condition, pa.schema(self._scan)))
+                scan = scan.narrowed(condition=condition_of(condition, self._columns))
         if wanted is not None:
-            names = pa.schema(self._scan).names
+            names = self._columns.names
             needed = {*wanted, *pushdowns.filter_required_column_names()}
             scan = scan.narrowed(columns=[name for name in names if name in needed] or names[:1])
         schema = pa.schema(scan)

@@ -34,7 +34,8 @@ def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterat
 
     Args:
         data: An Arrow PyCapsule producer (pyarrow, polars, duckdb), a frame of pandas or polars, also a lazy one, a
-            dataset of pyarrow, the name of a file, a list of dicts or dataclasses, or a dict of columns.
+            dataset of pyarrow, the name of a file, a list of dicts or dataclasses, or of batches of pyarrow,
+            or a dict of columns.
         table: The table whose schema types rows of Python objects.
         others: Columns that the table does not have are read, too, in the types that their values have.
 
@@ -124,7 +125,7 @@ def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # n
         try:
             return of_pyarrow(pa.record_batch(data))
         except (pa.ArrowInvalid, TypeError) as e:
-            raise InvalidArgument(f"{type(data).__name__} holds no rows: {arrow_text(e)}") from e
+            raise _no_rows(data, e, "holds no rows") from e
     if library == "pyarrow" and hasattr(data, "scanner"):
         return of_pyarrow(data.scanner().to_reader(), raised)
     if library == "pyarrow" and hasattr(data, "to_reader"):
@@ -206,11 +207,17 @@ def _read_by_pyarrow(data: Any, refused: list[SiltstoneError]) -> Any:
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
     except (pa.ArrowException, TypeError, ValueError) as e:
-        if "non-struct" in str(e):
-            one = f"{type(data).__name__} holds one column without a name, and no rows"
-            raise InvalidArgument(one, hint="give a frame, or a dict of columns: {'id': values}") from e
-        raise InvalidArgument(f"{type(data).__name__} gave no Arrow stream that can be read: {arrow_text(e)}") from e
+        raise _no_rows(data, e, "gave no Arrow stream that can be read") from e
     return finite(reader, refused) if looked_at else reader
+
+
+def _no_rows(data: Any, e: Exception, failed: str) -> InvalidArgument:
+    """The error for Arrow data that pyarrow takes no rows from."""
+    kind = type(data).__name__
+    if "non-struct" not in str(e):
+        return InvalidArgument(f"{kind} {failed}: {arrow_text(e)}")
+    one = f"{kind} holds one column without a name, and no rows"
+    return InvalidArgument(one, hint="give a frame, or a dict of columns: {'id': values}")
 
 
 def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
@@ -265,6 +272,8 @@ def _rows_to_arrow(rows: Sequence[Any], typing: Typing) -> Any:
     """A pyarrow table of dicts or dataclasses, with the table's types for the columns that occur."""
     from siltstone._pyarrow import pa
 
+    if rows and all(isinstance(part, (pa.RecordBatch, pa.Table)) for part in rows):
+        return of_pyarrow(_together(rows))
     rows = [row_of(i, row) for i, row in enumerate(rows)]
     for row in rows:
         for name in row:
@@ -276,3 +285,14 @@ def _rows_to_arrow(rows: Sequence[Any], typing: Typing) -> Any:
         names = dict.fromkeys(typing.schema.names[:1])
     columns = [typing.column(name, [row.get(name) for row in rows]) for name in names]
     return pa.table(columns, names=list(names))
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    """Batches and tables of pyarrow as one table."""
+    from siltstone._pyarrow import pa
+
+    try:
+        return pa.concat_tables([part if isinstance(part, pa.Table) else pa.table(part) for part in parts])
+    except pa.ArrowException as e:
+        message = f"the batches of the list do not have the same columns: {arrow_text(e)}"
+        raise SchemaMismatch(message, hint="write them one at a time; t.writer() makes one commit of several") from e

@@ -31,7 +31,9 @@ _OF_FILES = {
 
 
 #: No file can have this name.
-_NO_FILE = "/dev/null/a scan of siltstone is read by to_table(), to_batches() and scanner() of the dataset"
+_NO_FILE = (
+    "/dev/null/a scan of siltstone is read by scan.to_arrow(), or to_table(), to_batches() and scanner() of the dataset"
+)
 
 
 class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]

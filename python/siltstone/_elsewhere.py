@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+#: What ``t.alter()`` and ``t.maintenance`` have, which is not looked for there.
+_OF_ALTER = {
+    name: f"t.alter().{name}({given}).commit()"
+    for name, given in {
+        "add_column": "name, type",
+        "rename_column": "name, new_name",
+        "drop_column": "name",
+        "set_type": "name, type",
+        "set_nullable": "name, nullable",
+        "set_comment": "name, comment",
+        "set_default": "name, value",
+        "move_column": "name, after=...",
+        "set_option": "key, value",
+        "remove_option": "key",
+        "set_table_comment": "comment",
+    }.items()
+} | {"losses": "t.alter().set_type(name, type).losses()"}
+_OF_MAINTENANCE = {
+    name: f"t.maintenance.{name}({given})"
+    for name, given in {
+        "plan_compaction": "",
+        "commit_compaction": "messages",
+        "compact_manifests": "",
+        "expire_snapshots_by_options": "",
+        "expire_consumers": "older_than=...",
+        "remove_orphan_files": "",
+        "fsck": "",
+        "analyze": "",
+        "expire_partitions": "",
+    }.items()
+}
+
 #: By class: the name elsewhere, and the call here.
 NAMES = {
     "Table": {
@@ -18,11 +50,21 @@ NAMES = {
         "shape": "t.count() and t.schema",
         "num_rows": "t.count()",
         "__len__": "t.count()",
-        "analyze": "t.maintenance.analyze()",
         "dtypes": "t.schema",
-        "set_option": "t.alter().set_option(key, value).commit()",
+        **_OF_ALTER,
+        **_OF_MAINTENANCE,
+        "set_options": "t.alter().set_option(key, value).commit()",
+        "unset_option": "t.alter().remove_option(key).commit()",
+        "unset_options": "t.alter().remove_option(key).commit()",
+        "alter_column": "t.alter().set_type(name, type).commit(), or set_nullable, set_default, set_comment",
         "drop": "cat.drop_table('db.table')",
         "to_df": "t.to_pandas() or t.to_polars()",
+        "to_ray": "siltstone.ray.read(t)",
+        "to_daft": "siltstone.daft.read(t)",
+        "at": "t.scan(version=...), or t.scan(as_of=...)",
+        "stream": "t.changes(follow=True)",
+        "follow": "t.changes(follow=True)",
+        "tail": "t.changes(follow=True)",
         "scan_polars": "st.scan_polars(t)",
         "lazy": "st.scan_polars(t)",
         # deltalake
@@ -48,8 +90,8 @@ NAMES = {
         "identifier": "t.name",
         "uuid": "t.name and t.location",
         "new_read_builder": "t.scan(columns, filter)",
-        "new_batch_write_builder": "t.append(data), or with t.writer() as w",
-        "new_stream_write_builder": "t.writer(commit_user=...), and w.commit(identifier=...)",
+        "new_batch_write_builder": "t.append(data), or with t.writer() as w: w.write(data); w.commit()",
+        "new_stream_write_builder": "t.writer(commit_user=...), w.write(data) and w.commit(identifier=...)",
         "new_stream_read_builder": "t.changes(follow=True)",
         "new_update": "t.update(set, where), t.delete(where) or t.merge(source, on)",
         "create_tag": "t.tags.create(name)",
@@ -59,6 +101,9 @@ NAMES = {
         "replace_tag": "t.tags.replace(name)",
         "create_branch": "t.branches.create(name)",
         "delete_branch": "t.branches.delete(name)",
+        "rename_branch": "t.branches.rename(name, new_name)",
+        "fast_forward": "t.branches.fast_forward(name)",
+        "checkout": "cat.table(name, branch=...), or st.open_table(path, branch=...)",
         "rollback_to": "t.rollback(version=...) or t.rollback(tag=...)",
         "rollback_to_timestamp": "t.rollback(as_of=...)",
         "copy": "t.scan(version=...), or st.open_table(path, options=...)",
@@ -73,8 +118,6 @@ NAMES = {
         "columns": "t.schema.names",
         "add_files": "t.append('file.parquet')",
         "update_schema": "t.alter()",
-        "add_column": "t.alter().add_column(name, type).commit()",
-        "drop_column": "t.alter().drop_column(name).commit()",
         "select": "t.scan(columns)",
         "filter": "t.scan(filter=...)",
         "where": "t.scan(filter=...)",
@@ -180,6 +223,8 @@ NAMES = {
     },
     "ChangeBatch": {"num_rows": "len(batch)"},
     "Alter": {
+        "alter_column": ".set_type(name, type), .set_nullable(...), .set_default(...) or .set_comment(...)",
+        "unset_option": ".remove_option(key)",
         "update_column": "t.alter().set_type(name, type)",
         "add_columns": ".add_column(name, type), once for each column",
         "drop_columns": ".drop_column(name), once for each column",
@@ -201,6 +246,11 @@ NAMES = {
         "read_table": "st.open_table(path).to_arrow()",
         "scan": "st.open_table(path).scan(columns, filter)",
         "write": "st.open_table(path).append(rows)",
+        "write_table": "st.open_table(path).append(rows); a new one is made by cat.create_table(name, schema)",
+        "write_paimon": "st.open_table(path).append(rows); a new one is made by cat.create_table(name, schema)",
+        "create_table": "st.connect(warehouse).create_table(name, schema)",
+        "read_paimon": "st.open_table(path).to_arrow()",
+        "scan_paimon": "st.scan_polars(path)",
         "open": "st.open_table(path)",
         "load_table": "st.open_table(path)",
         "read_polars": "st.open_table(path).to_polars()",
@@ -222,10 +272,10 @@ ARGUMENTS = {
         **dict.fromkeys(("to_version", "ending_version", "end_version", "to_snapshot"), "end=..."),
     },
     "merge": {
-        "source_alias": "on=...: conditions call the source s",
-        "target_alias": "on=...: conditions call the table t",
-        "predicate": "on=...",
-        "condition": "on=...",
+        "source_alias": "on=...: conditions call the source s, and the table t",
+        "target_alias": "on=...: conditions call the source s, and the table t",
+        "predicate": "on=..., in which s is the source and t the table",
+        "condition": "on=..., in which s is the source and t the table",
         "keys": "on=...",
     },
     **{

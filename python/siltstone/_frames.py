@@ -109,3 +109,13 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
             context={"column": str(twice)},
         )
     return frame.reset_index(level=named)
+
+
+def is_column(value: Any) -> bool:
+    """Whether something of numpy, pandas, polars or pyarrow is one column of values, which are no rows themselves."""
+    if type(value).__module__.partition(".")[0] not in {"numpy", "pandas", "polars", "pyarrow"}:
+        return False
+    if not hasattr(value, "__len__") or hasattr(value, "columns") or getattr(value, "ndim", 1) != 1:
+        return False
+    kind = str(getattr(value, "dtype", getattr(value, "type", "")))
+    return not kind.lower().startswith("struct")

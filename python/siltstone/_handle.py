@@ -22,6 +22,18 @@ class Handle(Hinted):
         table = self._table
         return self._open, (table.location, table.dynamic_options, table.branch)
 
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: Any, **__: Any) -> NoReturn:
+            """Refuse what other libraries call, as in ``t.tags()``.
+
+            Raises:
+                TypeError: Always.
+            """
+            kind = type(self)
+            has = [f".{name}(...)" for name in vars(kind) if not name.startswith("_")]
+            raise TypeError(f"a {kind.__name__} is not called: use {', '.join(has[:4])} and so on")
+
     def _held(self) -> list[str]:
         """Names of what it holds."""
         return []

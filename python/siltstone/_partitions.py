@@ -36,7 +36,9 @@ def partition_list(
             hint=_CONDITION if isinstance(partitions, str) else None,
         )
     if not listed or not all(listed):
-        raise InvalidArgument(f"{shown(partitions)} names no partition", hint="None stands for all partitions")
+        raise InvalidArgument(
+            f"{shown(partitions)} names no partition", hint="give a dict such as {'dt': '2026-11-20'}"
+        )
     return [partition_spec(p) for p in listed if p is not None]
 
 

@@ -63,6 +63,10 @@ def row_of(at: int, row: Any) -> Mapping[str, Any]:
     hint = None
     if isinstance(row, (str, os.PathLike)):
         hint = "files are given one at a time, or as a pattern such as 'days/*.parquet'; t.writer() makes one commit"
+    elif isinstance(row, (tuple, list)):
+        hint = "give a list of dicts or of named tuples, or columns by name: {'id': [1, 2]}"
+    elif hasattr(row, "__arrow_c_stream__") or hasattr(row, "columns"):
+        hint = "frames are given one at a time; t.writer() makes one commit of several"
     raise InvalidArgument(f"row {at} is a {type(row).__name__}, not a dict", hint=hint)
 
 

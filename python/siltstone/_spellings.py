@@ -14,6 +14,9 @@ from siltstone._pyarrow import MissingAttribute, has_pyarrow
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Names that are less alike mislead.
+_NEAR = 0.7
+
 
 def unknown_attribute(thing: Any, name: str) -> AttributeError:
     """The error for an attribute that there is not, with what it is called here."""
@@ -25,7 +28,7 @@ def unknown_attribute(thing: Any, name: str) -> AttributeError:
     known = next((NAMES[family][name] for family in families if name in NAMES.get(family, {})), None)
     if known is None and not name.startswith("_"):
         public = [other for other in dir(kind) if not other.startswith("_")]
-        near = difflib.get_close_matches(name, public, n=2)
+        near = difflib.get_close_matches(name, public, n=2, cutoff=_NEAR)
         known = " or ".join(f".{other}" for other in near) or None
     return AttributeError(text if known is None else f"{text}: use {known}", name=name, obj=thing)
 
@@ -111,7 +114,9 @@ def unknown_name(name: str, public: Sequence[str]) -> AttributeError:
     text = f"siltstone has no '{name}'"
     known = NAMES["siltstone"].get(name)
     if known is None and not name.startswith("_"):
-        known = " or ".join(f"st.{other}" for other in difflib.get_close_matches(name, public, n=2)) or None
+        known = (
+            " or ".join(f"st.{other}" for other in difflib.get_close_matches(name, public, n=2, cutoff=_NEAR)) or None
+        )
     return AttributeError(text if known is None else f"{text}: use {known}", name=name)
 
 

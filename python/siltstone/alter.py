@@ -29,6 +29,12 @@ def _one_place(after: str | None, *, first: bool) -> None:
         raise InvalidArgument(f"after={shown(after)} and first=True are two places: give one of them")
 
 
+def _place(change: dict[str, Any]) -> str:
+    """What is changed, as a change shows itself."""
+    found = change.get("column", change.get("key", ""))
+    return ".".join(found) if isinstance(found, (list, tuple)) else str(found)
+
+
 #: What each argument of a change must be.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "column": _column, "type": text, "new_name": text, "key": text, "value": text, "after": optional_text,
@@ -62,6 +68,11 @@ class Alter(Unpicklable):
         self._changes.append({"kind": kind, **values})
         self._tried = False
         return self
+
+    def __repr__(self) -> str:
+        """The table, and the changes that wait for :meth:`commit`."""
+        kinds = ", ".join(f"{change['kind']}({_place(change)})" for change in self._changes)
+        return f"Alter({self._table.name!r}{': ' + kinds if kinds else ''})"
 
     def __del__(self) -> None:
         """Warn of changes that were never committed."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
+from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes
 from siltstone._data import arrow_stream
 from siltstone._files import files_of
 from siltstone._handle import Unpicklable
 from siltstone._operation import told
 from siltstone._partitions import partition_spec
-from siltstone.errors import InvalidArgument, InvalidRowKind
+from siltstone._row_kinds import RowKinds, row_kinds
+from siltstone.errors import InvalidArgument
 from siltstone.report import CommitReport
-
-RowKinds = str | Sequence[str] | Any
 
 
 class TableWrite(Unpicklable):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
+
+    Rows that nobody committed, prepared or discarded, when it closes without an error, give a ``UserWarning``.
 
     A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits
     (:class:`siltstone.errors.WriteFailed`) until :meth:`discard` or :meth:`keep` says what becomes of them.
@@ -49,6 +51,7 @@ class TableWrite(Unpicklable):
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
+        self._waiting = self._closed = False
         limit = size_bytes("memory_limit", memory_limit)
         user = optional_text("commit_user", commit_user)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
@@ -82,15 +85,18 @@ class TableWrite(Unpicklable):
             WriteFailed: An earlier write or commit failed.
         """
         try:
-            kinds = _kinds(row_kind, self._table)
+            kinds = row_kinds(row_kind, self._table)
             *parts, last = files_of(data)
             for part in parts:
                 kinds = self._part(part, kinds)
             with arrow_stream(last, self._table) as stream:
                 self._core.write(stream, kinds)
+                has_rows = bool(parts) or getattr(stream, "num_rows", None) != 0
         except BaseException:
+            self._waiting = False  # who saw the error, and closes, has forgotten nothing
             self._core.fail()
             raise
+        self._waiting = self._waiting or has_rows
 
     def _part(self, data: Any, kinds: str | list[str] | None) -> str | list[str] | None:
         """Adds the rows of one file of several; the kinds of the rows that follow."""
@@ -123,6 +129,7 @@ class TableWrite(Unpicklable):
             >>> report.rows
             1
         """
+        self._waiting = False
         self._core.discard()
 
     def keep(self) -> None:
@@ -146,6 +153,7 @@ class TableWrite(Unpicklable):
 
         A message is Java's ``CommitMessage`` in an envelope: a checksum, and the table, branch and schema it is of.
         """
+        self._waiting = False
         return self._core.prepare_commit()
 
     def commit(
@@ -172,6 +180,7 @@ class TableWrite(Unpicklable):
             CommitConflict: Another commit changed what this one relies on; nothing was committed.
             CommitRetriesExhausted: Other writers won every race.
         """
+        self._waiting = False
         number = count("identifier", identifier, -(2**63))
         mark, empty = count("watermark", watermark, -(2**63)), flag("allow_empty", allow_empty)
         return told("commit", self._table, self._core.commit, number, mark, empty)
@@ -182,8 +191,28 @@ class TableWrite(Unpicklable):
         return self._core.commit_user
 
     def close(self) -> None:
-        """Delete what was not committed."""
+        """Delete what was not committed; a ``UserWarning`` says so, unless an exception is under way."""
+        self._close(warns=sys.exc_info()[0] is None, stacklevel=5)
+
+    def _close(self, *, warns: bool, stacklevel: int) -> None:
+        forgotten, self._waiting, self._closed = self._waiting and warns, False, True
         self._core.close()
+        if forgotten:
+            self._warn(stacklevel)
+
+    def _warn(self, stacklevel: int) -> None:
+        said = f"a writer of {self._table.name} closed without commit(): rows that were written to it are dropped"
+        warnings.warn(f"{said}; discard() drops them without this warning", UserWarning, stacklevel)
+
+    def __del__(self) -> None:
+        """Warn of rows that were never committed."""
+        if getattr(self, "_waiting", False):
+            self._warn(3)
+
+    def __repr__(self) -> str:
+        """The table, and whether rows wait."""
+        state = ": closed" if self._closed else ": rows wait for commit()" if self._waiting else ""
+        return f"TableWrite({self._table.name!r}{state})"
 
     def __enter__(self) -> Self:
         """The writer itself."""
@@ -193,30 +222,7 @@ class TableWrite(Unpicklable):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close."""
-        self.close()
-
-
-def _kinds(row_kind: RowKinds | None, table: _core.Table) -> str | list[str] | None:
-    """One kind, or a list with one per row."""
-    if row_kind is None or isinstance(row_kind, str):
-        return optional_text("row_kind", row_kind)
-    if hasattr(row_kind, "to_pylist"):
-        row_kind = row_kind.to_pylist()
-    # a set has no order, and the keys of a mapping are no kinds of rows
-    if not isinstance(row_kind, Iterable) or isinstance(row_kind, (AbstractSet, Mapping)):
-        raise InvalidRowKind(
-            f"row_kind={shown(row_kind)} is neither one of +I -U +U -D nor a list of them",
-            context={"table": table.name},
-        )
-    return [text("row_kind", _kind(kind)) for kind in row_kind]
-
-
-def _kind(kind: Any) -> str:
-    """One kind as text; what is none is refused by the core, which quotes it."""
-    try:
-        return "null" if kind is None else str(kind)
-    except ValueError:  # Python writes no integer of more than 4300 digits
-        return shown(kind)
+        self._close(warns=kind is None, stacklevel=4)
 
 
 def commit_messages(

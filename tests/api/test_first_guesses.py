@@ -5,6 +5,7 @@ import datetime as dt
 import decimal
 import io
 import pickle
+import re
 
 import duckdb
 import numpy as np
@@ -348,6 +349,28 @@ def test_names_of_other_libraries_lead_to_ours(cat, t, thing, name, here):
         getattr(on, name)
 
 
+def test_what_alter_and_maintenance_do_is_found_from_the_table(t):
+    """`t.rename_column` led to `.routing_columns`, and `t.remove_orphan_files` to nothing."""
+    for part, begins in ((t.alter(), "t.alter()"), (t.maintenance, "t.maintenance")):
+        for name in (n for n in dir(part) if not n.startswith("_") and n not in {"commit", "shared_writes"}):
+            if not hasattr(t, name):
+                with pytest.raises(AttributeError, match=f"use {re.escape(begins)}.*[.]{name}\\("):
+                    getattr(t, name)
+
+
+def test_a_name_that_is_like_none_leads_nowhere(t):
+    for name in ("to_rya", "fluctuate", "path_of_it"):
+        with pytest.raises(AttributeError, match=f"has no '{name}'$"):
+            getattr(t, name)
+
+
+def test_parts_of_a_table_that_are_called_say_what_they_have(t):
+    with pytest.raises(TypeError, match=r"a Tags is not called: use .list\(...\), .exists\(...\)"):
+        t.tags()
+    with pytest.raises(TypeError, match=r"a Branches is not called: .* .create\(...\)"):
+        t.branches("dev")
+
+
 # ---- twenty more, tried as somebody who knows only pypaimon
 
 
@@ -426,6 +449,21 @@ def test_system_tables_are_read_as_tables(cat, t):
         (lambda cat, t: t.to_df, "t.to_pandas"),
         (lambda cat, t: t.scan_polars, "st.scan_polars"),
         (lambda cat, t: t.maintenance.plan, "plan_compaction"),
+        (lambda cat, t: t.new_batch_write_builder, r"w.write\(data\); w.commit\(\)"),
+        (lambda cat, t: t.new_stream_write_builder, r"w.write\(data\) and w.commit\(identifier"),
+        # these led to .history, .to_dataset, .path, .options, .routing_columns
+        (lambda cat, t: t.to_ray, r"siltstone.ray.read\(t\)"),
+        (lambda cat, t: t.to_daft, r"siltstone.daft.read\(t\)"),
+        (lambda cat, t: t.at, r"t.scan\(version=...\)"),
+        (lambda cat, t: t.set_options, r"set_option\(key, value\)"),
+        (lambda cat, t: t.unset_options, r"remove_option\(key\)"),
+        (lambda cat, t: t.alter().alter_column, ".set_type"),
+        # and these to nothing
+        (lambda cat, t: t.fast_forward, r"t.branches.fast_forward\(name\)"),
+        (lambda cat, t: t.stream, r"changes\(follow=True\)"),
+        (lambda cat, t: t.follow, r"changes\(follow=True\)"),
+        (lambda cat, t: t.alter_column, "set_type"),
+        (lambda cat, t: st.write_table, "append"),
     ],
 )
 def test_names_of_pypaimon_lead_to_ours(cat, t, attempt, here):
@@ -482,6 +520,11 @@ def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
         # the hint was to make a list of it, which is refused as well
         (lambda cat, t: t.append(np.array([1])), e.InvalidArgument, r"columns by name: \{'id': array\}"),
         (lambda cat, t: t.append(pd.Series([1])), e.InvalidArgument, "series.to_frame"),
+        (lambda cat, t: t.append([("a", 1)]), e.InvalidArgument, "list of dicts or of named tuples"),
+        (lambda cat, t: t.append([pl.DataFrame({"id": [1]})]), e.InvalidArgument, "one at a time"),
+        (lambda cat, t: t.append(pa.array([1])), e.InvalidArgument, "one column without a name(.|\\n)*dict of columns"),
+        # the hint was None, which drop_partitions() refuses
+        (lambda cat, t: t.drop_partitions([]), e.InvalidArgument, r"names no partition(.|\n)*give a dict such as"),
         (lambda cat, t: t.append(["a.csv", "b.csv"]), e.InvalidArgument, "one at a time, or as a pattern"),
         # the text was taken letter by letter
         (lambda cat, t: t.drop_partitions("dt < 'b'"), e.InvalidArgument, "is not a partition(.|\\n)*t.delete"),
@@ -585,3 +628,45 @@ def test_a_day_is_its_midnight_here(t):
 def test_one_column_is_no_frame(t):
     with pytest.raises(e.InvalidArgument, match="Series holds one column without a name"):
         t.get(pl.Series([1, 2]))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        np.int64(2), decimal.Decimal(2), np.array([2]), pd.Series([2]), pd.Index([2]), pl.Series([2]), pa.array([2]),
+        pa.chunked_array([[2]]), {"id": np.array([2])}, {"id": pl.Series([2])}, [np.int64(2)],
+    ],
+    ids=lambda keys: type(keys).__module__ + "." + type(keys).__name__,
+)  # fmt: skip
+def test_keys_are_values_of_any_library(cat, keys):
+    """A list of them was taken, and a column or a single one was "no rows: give columns by name"."""
+    t = cat.create_table("db.x", {"id": int}, primary_key="id")
+    t.append({"id": [1, 2, 3]})
+    assert t.get(keys).to_pylist() == [{"id": 2}]
+    assert t.delete(keys=keys).affected_rows == 1
+    assert [row["id"] for row in t] == [1, 3]
+
+
+def test_keys_that_are_days_come_as_numpy_has_them(cat):
+    t = cat.create_table("db.x", {"day": dt.date}, primary_key="day")
+    t.append({"day": [dt.date(2026, 1, 1)]})
+    for keys in (np.datetime64("2026-01-01"), np.array(["2026-01-01"], "M8[D]"), pd.Series([dt.date(2026, 1, 1)])):
+        assert t.get(keys).num_rows == 1
+
+
+def test_a_list_of_batches_is_rows(cat):
+    """The hint for a generator of batches was to make a list of it, which was refused."""
+    t = cat.create_table("db.x", {"id": int})
+    batches = [pa.record_batch({"id": [1, 2]}), pa.record_batch({"id": [3]}), pa.table({"id": [4]})]
+    assert t.append(batches).rows == 4
+    assert sorted(row["id"] for row in t) == [1, 2, 3, 4]
+    with pytest.raises(e.SchemaMismatch, match="do not have the same columns"):
+        t.append([pa.record_batch({"id": [1]}), pa.record_batch({"x": [1]})])
+
+
+def test_changes_that_wait_show_themselves(t):
+    change = t.alter().add_column("note", "STRING").set_option("snapshot.num-retained.max", "19").drop_column("item")
+    assert repr(change) == (
+        "Alter('db.orders': add_column(note), set_option(snapshot.num-retained.max), drop_column(item))"
+    )
+    change.losses()

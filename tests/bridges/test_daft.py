@@ -7,7 +7,7 @@ import re
 
 import pytest
 import siltstone as st
-from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedFeature
+from siltstone.errors import InvalidArgument, SchemaMismatch, SnapshotNotFound, TagNotFound, UnsupportedFeature
 
 daft = pytest.importorskip("daft", reason="Daft is not installed: pip install 'siltstone[daft]'")
 from daft import col, lit  # noqa: E402
@@ -137,6 +137,23 @@ def test_bad_input_gets_a_reason(cat, t):
     ):
         with pytest.raises(error, match=match):
             attempt()
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"columns": ["nope"]}, InvalidArgument),
+        ({"filter": "nope > 1"}, InvalidArgument),
+        ({"filter": "id >"}, InvalidArgument),
+        ({"version": 99}, SnapshotNotFound),
+        ({"tag": "nope"}, TagNotFound),
+    ],
+    ids=str,
+)
+def test_a_scan_that_cannot_be_is_no_panic_of_daft(t, asked, error):
+    """Daft asked for the columns while it planned; the error was a PanicException, which is no Exception."""
+    with pytest.raises(error):
+        sd.read(t, **asked)
 
 
 def test_frames_of_daft_go_in_as_they_are(cat):

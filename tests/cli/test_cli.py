@@ -94,6 +94,15 @@ def test_failures_have_exit_codes_and_one_clear_line(run, args, code):
     assert err and "Traceback" not in err
 
 
+def test_an_empty_warehouse_is_not_the_current_directory(run, lake, monkeypatch):
+    """`-w "$UNSET"` worked on whatever directory the shell was in."""
+    monkeypatch.chdir(lake)
+    code, _, err = run("ls", output="table", warehouse="")
+    assert code
+    assert "warehouse='' is empty" in err
+    assert run("ls", warehouse=".")[0] == 0
+
+
 def test_system_tables_are_printed_by_name_and_by_directory(run, lake):
     by_name = run("cat", "shop.orders$snapshots", "-s", "snapshot_id,commit_kind")[1]
     assert by_name == [{"snapshot_id": 1, "commit_kind": "APPEND"}, {"snapshot_id": 2, "commit_kind": "APPEND"}]

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import siltstone as st
 from commands import runner
+from siltstone.cli import output
+from siltstone.cli.__main__ import main
 
 
 @pytest.fixture
@@ -287,3 +289,47 @@ def test_options_of_the_program_may_stand_behind_the_command(run):
 def test_hints_name_options_and_not_arguments_of_python(run, lake):
     assert "--allow-numeric" in run("tag", "create", "shop.days", "2026")[2]
     assert "siltstone create DB.TABLE --create-database" in run("-w", str(lake / "none"), "ls")[2]
+
+
+@pytest.mark.parametrize(
+    ("args", "here"),
+    [
+        (("create-database", "x"), "create DATABASE.TABLE --create-database"),
+        (("rename-column", "shop.days"), "alter TABLE --rename-column OLD=NEW"),
+        (("create", "shop.new", "in.csv"), "import TABLE FILE makes a table of a file"),
+        (("create", "shop.new", "id INT"), "--column 'NAME TYPE'"),
+        (("alter", "shop.days", "add-column", "z", "INT"), "--add-column 'NAME TYPE'"),
+        (("expire", "shop.days"), "siltstone expire is followed by one of partitions, snapshots, tags"),
+        (("cat", "shop.days", "--filter", "id = 1"), "--where"),
+        (("cat", "shop.days", "--columns", "id"), "--select"),
+        (("rollback", "shop.days", "--version", "1"), "--to"),
+        (("count", "shop.days", "--nonsense"), "No such option"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
+)
+def test_words_of_others_and_of_the_api_lead_to_the_commands(run, args, here):
+    code, _, err = run(*args)
+    assert code == 2
+    assert here in err
+
+
+def test_the_warehouse_may_stand_anywhere(lake, capsys):
+    for args in (("count", "shop.days", "-w", str(lake)), ("count", f"--warehouse={lake}", "shop.days")):
+        main(list(args))
+        assert capsys.readouterr().out == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("width", "has"),
+    [("160", ["user", "identifier"]), ("80", ["identifier"]), ("68", [])],
+)
+def test_the_history_has_one_line_for_a_version_where_the_terminal_is_narrow(run, lake, monkeypatch, width, has):
+    """Times and users of 36 letters were folded into three lines each at 80 columns."""
+    table(lake).delete("id = 1")
+    real = run("history", "shop.days", "-o", "json")[1].splitlines()
+    monkeypatch.setattr(output, "_width", lambda: int(width))
+    lines = run("history", "shop.days")[1].splitlines()
+    names = ["id", "time", "kind", "user", "identifier", "total_rows", "delta_rows"]
+    assert lines[0].split() == [n for n in names if n in has or n not in {"user", "identifier"}]
+    assert len(lines) == 1 + len(real)
+    assert lines[1].split()[1] in real[0].replace("000+00:00", "+00:00")

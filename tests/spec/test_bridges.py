@@ -6,7 +6,10 @@ That is shown by files that are gone: a query that needs them fails, one that do
 import datetime as dt
 import decimal
 import itertools
+import json
 import pathlib
+import subprocess
+import sys
 
 import duckdb
 import narwhals as nw
@@ -226,6 +229,60 @@ def test_a_dataset_is_sorted_and_joined(make):
     assert near.num_rows == 2
     own = {name for name, member in vars(pads.Dataset).items() if callable(member) and not name.startswith("_")}
     assert own <= vars(type(data)).keys(), "whatever pyarrow adds is looked at"
+
+
+OF_DATASETS = """
+import json, sys
+import pyarrow as pa, pyarrow.dataset as ds, siltstone as st
+from pyarrow import acero
+
+t = st.open_table(sys.argv[1])
+ours, rows = t.to_dataset(), t.to_arrow()
+other = ds.dataset(pa.table({"id": [4, 1], "w": [40, 10]}))
+for attempt in json.loads(sys.argv[2]):
+    try:
+        found = eval(attempt)
+    except Exception as error:
+        found = f"{type(error).__name__} {error}"
+    print(json.dumps(found), flush=True)
+"""
+
+#: What pyarrow does with a dataset, and the rows; None: an error that says how rows are read.
+DONE_BY_PYARROW = {
+    "ours.sort_by('id').to_table()['id'].to_pylist()": [1, 4],
+    "ours.sort_by([('id', 'descending')]).head(1)['v'].to_pylist()": [8],
+    "ours.join(other, 'id').sort_by('id').to_table()['w'].to_pylist()": [10, 40],
+    "ours.join(t.scan(filter='id = 4').to_dataset(), 'id', right_suffix='_r').sort_by('id').to_table()['v_r'].to_pylist()":
+        [None, 8],
+    "ours.join_asof(ds.dataset(pa.table({'id': [1, 4], 'v': [2, 8], 'w': [10, 40]})), 'id', 'v', 0).to_table()['w'].to_pylist()":
+        [10, 40],
+    "other.join(ours, 'id').to_table()": None,
+    "other.to_table().join(ours, 'id')": None,
+    "rows.join(ours, 'id')": None,
+    "ds.dataset(rows).join_asof(ours, 'id', 'v', 0).to_table()": None,
+    "ds.UnionDataset(ours.schema, [ours]).to_table()": None,
+    "ds.UnionDataset(ours.schema, [ours]).count_rows()": None,
+    "ds.dataset([ours]).to_table()": None,
+    "ds.Scanner.from_dataset(ours).to_table()": None,
+    "ds.Scanner.from_dataset(ours).count_rows()": None,
+    "acero.Declaration('scan', acero.ScanNodeOptions(ours)).to_table()": None,
+}  # fmt: skip
+
+
+def test_what_pyarrow_does_with_a_dataset_by_itself_ends_no_process(make):
+    """The dataset had no counterpart in C++: what took it there (a sort, a join, a union, a plan) was a SIGSEGV."""
+    t = make({"id": "BIGINT", "v": "BIGINT"})
+    t.append([{"id": 1, "v": 2}])
+    t.append([{"id": 4, "v": 8}])
+    call = [sys.executable, "-c", OF_DATASETS, t.location, json.dumps(list(DONE_BY_PYARROW))]
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=100, check=False)
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert (ended.returncode, len(found)) == (0, len(DONE_BY_PYARROW)), ended.stderr
+    for (attempt, rows), got in zip(DONE_BY_PYARROW.items(), found, strict=True):
+        if rows is None:  # none of these may have found a dataset of no rows
+            assert isinstance(got, str), attempt
+        else:
+            assert got == rows, attempt
 
 
 @pytest.mark.parametrize(

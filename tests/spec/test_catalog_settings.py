@@ -93,3 +93,19 @@ def test_the_command_line_takes_catalogs_by_name(settings, tmp_path):
 
 def command(*arguments):
     return subprocess.run([sys.executable, "-m", "siltstone", *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("given", [("",), ({"warehouse": ""},), (None, "prod")], ids=["text", "dict", "file"])
+def test_an_empty_warehouse_is_not_the_current_directory(settings, monkeypatch, tmp_path, given):
+    """`st.connect(os.environ.get("UNSET", ""))` looked at, and wrote into, whatever directory the program was in."""
+    monkeypatch.chdir(tmp_path)
+    settings('[catalogs.prod]\nwarehouse = ""\n')
+    warehouse, name = (*given, None)[:2]
+    with pytest.raises(e.InvalidArgument, match=r"warehouse='' is empty(.|\n)*the current directory is '\.'"):
+        st.connect(warehouse, name=name)
+    with pytest.raises(e.InvalidArgument, match="is empty"):
+        st.connect("", metastore="rest", uri="http://localhost:1")
+    monkeypatch.setenv("PAIMON_WAREHOUSE", "")
+    with pytest.raises(e.InvalidArgument, match="give the warehouse directory"):
+        st.connect()
+    assert st.connect(".").warehouse == str(tmp_path)

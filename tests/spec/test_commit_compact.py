@@ -96,7 +96,7 @@ def test_uncommitted_files_are_deleted(t):
 
     t.append(part("a"))
     before = data_files()
-    with t.writer() as w:
+    with pytest.warns(UserWarning, match="closed without commit"), t.writer() as w:
         w.write(part("b"))
     assert data_files() == before
     with t.writer() as w:

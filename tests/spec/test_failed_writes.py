@@ -1,5 +1,8 @@
 """After a write that failed a writer publishes nothing before it is told what becomes of the rows it took."""
 
+import warnings
+
+import polars as pl
 import pyarrow as pa
 import pytest
 from siltstone import errors as e
@@ -107,4 +110,73 @@ def test_closing_after_a_failure_leaves_the_table_as_it_was(t):
     w.close()
     with pytest.raises(e.InvalidArgument, match="closed"):
         w.commit()
+    assert ids(t) == [100]
+
+
+def with_block(t):
+    with t.writer() as w:
+        w.write([{"id": 7}])
+
+
+def closed(t):
+    w = t.writer()
+    w.write(stream(1))
+    w.close()
+
+
+def dropped(t):
+    w = t.writer()
+    w.write(pl.DataFrame({"id": [7]}))
+    del w
+
+
+def after_a_commit(t):
+    with t.writer() as w:
+        w.write([{"id": 100}])
+        w.commit()
+        w.write([{"id": 7}])
+
+
+@pytest.mark.parametrize("use", [with_block, closed, dropped, after_a_commit])
+def test_rows_that_nobody_committed_are_not_dropped_without_a_word(t, use):
+    """As in pypaimon, `write` alone publishes nothing: the block ended, and the rows were gone."""
+    with pytest.warns(UserWarning, match=r"closed without commit\(\): rows that were written") as told:
+        use(t)
+    assert [warning.filename for warning in told] == [__file__]
+    assert ids(t) == [100]
+
+
+def test_a_writer_says_that_rows_wait(t):
+    with t.writer() as w:
+        assert repr(w) == f"TableWrite('{t.name}')"
+        w.write([{"id": 7}])
+        assert repr(w) == f"TableWrite('{t.name}': rows wait for commit())"
+        w.commit()
+        assert repr(w) == f"TableWrite('{t.name}')"
+    assert repr(w) == f"TableWrite('{t.name}': closed)"
+
+
+def test_who_knows_that_rows_are_not_committed_is_not_told(t):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with t.writer() as w:
+            w.write([])
+            w.write(pl.DataFrame({"id": []}, schema={"id": pl.Int64}))
+        with t.writer() as w:
+            w.write([{"id": 7}])
+            w.discard()
+        with t.writer() as w:
+            w.write([{"id": 7}])
+            t.abort(w.prepare_commit())
+        with pytest.raises(RuntimeError), t.writer() as w:
+            w.write([{"id": 7}])
+            raise RuntimeError
+        w = t.writer()
+        try:
+            w.write([{"id": 7}])
+            raise RuntimeError
+        except RuntimeError:
+            w.close()
+        with t.writer() as w, pytest.raises(e.InvalidArgument):
+            w.write(stream(1, ValueError("boom")))
     assert ids(t) == [100]

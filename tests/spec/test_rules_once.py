@@ -131,6 +131,7 @@ def test_sizes_are_those_of_options(t, text):
     assert t.scan(memory_limit=text).count() == 3
     with t.writer(memory_limit=text) as w:
         w.write([{"dt": "2020-01-01", "id": 9}])
+        w.discard()
     st.open_table(t.location, options={"write-buffer-size": text})
 
 

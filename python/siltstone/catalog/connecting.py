@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import directory, option_texts, optional_text, shown, text
+from siltstone._args import directory, not_empty, option_texts, optional_text, shown, text
 from siltstone._spellings import hinted, known_as
 from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.config_files import whole_path
@@ -53,7 +53,7 @@ def connect(
             and those of the storage, such as ``s3.endpoint``.
 
     Raises:
-        InvalidArgument: The warehouse is a file, or no path at all; there is no catalog of this name.
+        InvalidArgument: The warehouse is a file, empty, or no path at all; there is no catalog of this name.
         InvalidOption: An argument and an option say different things.
         UnsupportedFeature: Another metastore or storage, or an option value that its catalogs do not have.
         UnknownOption: An option of the storage that there is not; the hint names a near one.
@@ -82,7 +82,7 @@ def connect(
         raise _no_warehouse(name, [key for key in stored if key not in {"metastore", "uri"}])
     is_as_named = name is not None and warehouse is None and not given
     reopen = functools.partial(connect, name=name) if is_as_named else None
-    place = warehouse_root(root) if has_directories(merged) else text("warehouse", root)
+    place = warehouse_root(root) if has_directories(merged) else not_empty("warehouse", text("warehouse", root))
     return Catalog(place, merged, reopen=reopen)
 
 

@@ -14,7 +14,7 @@ import click
 from siltstone._core import __version__
 from siltstone._progress import by_environment, progress
 from siltstone._visible import visible_lines
-from siltstone.cli import exits, query, streams
+from siltstone.cli import elsewhere, exits, query, streams
 from siltstone.cli.commands import (
     branches,
     call,
@@ -37,50 +37,17 @@ from siltstone.cli.context import App
 from siltstone.cli.output import FORMATS
 from siltstone.errors import SiltstoneError
 
-#: Names that other programs have for commands, and the commands here.
-ELSEWHERE = {
-    "config": "-C NAME takes a catalog from siltstone.toml; show TABLE has its options",
-    "connect": "-w WAREHOUSE or -C NAME, in front of a command",
-    "copy": "export, and import",
-    "count": "sql 'select count(*) from db.table'",
-    "databases": "ls",
-    "describe": "show TABLE",
-    "desc": "show TABLE",
-    "expire_snapshots": "expire snapshots TABLE",
-    "gc": "expire snapshots TABLE, and clean orphans TABLE",
-    "head": "cat TABLE --limit 10",
-    "info": "show TABLE",
-    "insert": "write TABLE FILE",
-    "load": "write TABLE FILE",
-    "log": "history TABLE",
-    "optimize": "compact TABLE",
-    "options": "show TABLE, and alter TABLE --set KEY=VALUE",
-    "orphans": "clean orphans TABLE",
-    "query": "sql QUERY",
-    "read": "cat TABLE",
-    "restore": "rollback TABLE --to VERSION",
-    "schema": "show TABLE, or cat 'TABLE$schemas'",
-    "schemas": "cat 'TABLE$schemas'",
-    "select": "sql QUERY",
-    "snapshots": "history TABLE, or cat 'TABLE$snapshots'",
-    "stats": "report TABLE",
-    "tables": "ls DATABASE",
-    "tags": "tag list TABLE",
-    "branches": "branch list TABLE",
-    "truncate": "delete TABLE --where true",
-    "vacuum": "expire snapshots TABLE, and clean orphans TABLE",
-    "versions": "history TABLE",
-}
-
 #: Options of the program itself without a value, which no command has.
 _FLAGS = frozenset(("-v", "--verbose", "--no-color", "--no-progress"))
+#: Those with one.
+_WITH_VALUE = frozenset(("-o", "--output", "-w", "--warehouse", "-C", "--catalog"))
 
 
 class Commands(click.Group):
-    """The commands; a procedure that is taken for one is told apart, and ``-o`` and ``-v`` may stand anywhere."""
+    """The commands; a procedure that is taken for one is told apart, and options of the program may stand anywhere."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, with those about the output in front, where click takes them."""
+        """The arguments, with those of the program itself in front, where click takes them."""
         return super().parse_args(ctx, _own_first(args))
 
     def resolve_command(
@@ -100,14 +67,16 @@ class Commands(click.Group):
             if name in PROCEDURES:
                 text = f"'{args[0]}' is a procedure: siltstone call {name} table=... (siltstone call -h)"
                 raise click.UsageError(text, e.ctx) from None
-            known = ELSEWHERE.get(name) or " or ".join(difflib.get_close_matches(args[0], self.list_commands(ctx), n=2))
+            known = elsewhere.COMMANDS.get(name) or " or ".join(
+                difflib.get_close_matches(args[0], self.list_commands(ctx), n=2)
+            )
             if not known:
                 raise
             raise click.UsageError(f"No such command '{args[0]}': use siltstone {known}", e.ctx) from None
 
 
 def _own_first(args: Sequence[str]) -> list[str]:
-    """``cat t -o json`` as ``-o json cat t``, and so with -v; what stands behind ``--`` is no option."""
+    """``cat t -o json`` as ``-o json cat t``, and so with -w, -C and -v; what stands behind ``--`` is no option."""
     first: list[str] = []
     rest: list[str] = []
     at = 0
@@ -116,11 +85,11 @@ def _own_first(args: Sequence[str]) -> list[str]:
         if arg == "--":
             rest.extend(args[at:])
             break
-        if arg in {"-o", "--output"} and args[at + 1 : at + 2]:
+        if arg in _WITH_VALUE and args[at + 1 : at + 2]:
             first.extend(args[at : at + 2])
             at += 2
             continue
-        if arg.startswith("--output=") or arg in _FLAGS:
+        if arg in _FLAGS or (arg.startswith("--") and arg.partition("=")[0] in _WITH_VALUE and "=" in arg):
             first.append(arg)
         else:
             rest.append(arg)
@@ -147,7 +116,7 @@ def _own_first(args: Sequence[str]) -> list[str]:
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="The format of the output. -o and -v may stand behind the command, too.",
+    help="The format of the output. -o, -w, -C and -v may stand behind the command, too.",
 )
 @click.option("--no-color", is_flag=True, help="Print without colors.")
 @click.option(
@@ -261,7 +230,7 @@ class _VisibleLines(logging.Formatter):
 
 def _print_usage_error(e: click.ClickException) -> None:
     said = io.StringIO()
-    e.show(said)  # repeats what it was given
+    elsewhere.with_hint(e).show(said)  # repeats what it was given
     click.echo(visible_lines(said.getvalue()), err=True, nl=False)
 
 

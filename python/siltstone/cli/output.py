@@ -15,7 +15,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,14 @@ _GAP = 2
 _UNFOLDED = 1 << 20
 
 
-def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None = None, *, null: str = "") -> None:
+def rows(
+    app: App,
+    items: Iterable[Mapping[str, Any]],
+    columns: list[str] | None = None,
+    *,
+    null: str = "",
+    spare: Sequence[str] = (),
+) -> None:
     """Print rows: one JSON object a line, or a table with the given columns.
 
     Args:
@@ -44,6 +51,7 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
         items: The rows.
         columns: Which of their values, in order; None for all.
         null: What a table shows in the place of None.
+        spare: Columns that a table leaves out, one after another, where whole values do not fit beside each other.
     """
     if app.output == "json":
         for item in items:
@@ -54,7 +62,11 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
         return
     items = list(items)
     names = columns or list(dict.fromkeys(name for item in items for name in item))
-    _table(app, names, [[_cell(item.get(name), null) for name in names] for item in items])
+    cells = {name: [_cell(item.get(name), null) for item in items] for name in names}
+    for name in spare:
+        if sum(max(map(len, [name, *column])) + _GAP for name, column in cells.items()) - _GAP > _width():
+            del cells[name]
+    _table(app, list(cells), [list(line) for line in zip(*cells.values(), strict=True)])
 
 
 def record(app: App, item: Mapping[str, Any]) -> None:

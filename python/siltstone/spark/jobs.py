@@ -108,6 +108,7 @@ def check_frame(schema: StructType, t: Table, row_kind_column: str | None) -> No
     try:
         with t.writer() as w:
             w.write(row, "+I" if row_kind_column else None)
+            w.discard()
     except SchemaMismatch as e:
         raise _in_words_of_spark(e, fields, t) from None
     except SiltstoneError:  # about the values of this row: those of the frame are looked at where they are written

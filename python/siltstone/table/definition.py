@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import decimal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import shown
 from siltstone._files import is_file_name
+from siltstone._frames import is_column
+from siltstone._numpy import of_numpy
 from siltstone._pyarrow import MissingAttribute, has_pyarrow
 from siltstone.errors import InvalidArgument
 
@@ -85,9 +88,14 @@ class Definition:
 
     def _key_rows(self, keys: Any) -> Any:
         """Keys of an argument as rows: a dict is one key, and so is a value where the key is one column."""
-        if isinstance(keys, Mapping) and not any(isinstance(v, (list, tuple)) for v in keys.values()):
-            return [keys]
-        if isinstance(keys, (bytes, int, float, dt.date)) or (isinstance(keys, str) and not is_file_name(keys)):
+        keys = of_numpy(keys)
+        if isinstance(keys, Mapping):
+            return keys if any(isinstance(v, (list, tuple)) or is_column(v) for v in keys.values()) else [keys]
+        if len(self.primary_key) == 1 and is_column(keys):
+            return {self.primary_key[0]: keys}
+        if isinstance(keys, (bytes, int, float, decimal.Decimal, dt.date, dt.time)) or (
+            isinstance(keys, str) and not is_file_name(keys)
+        ):
             keys = [keys]
         is_one = isinstance(keys, tuple) and len(keys) == len(self.primary_key) > 1
         if is_one and not any(isinstance(part, (Mapping, list, tuple)) for part in keys):

@@ -85,7 +85,7 @@ class Parts(Reading):
 
         Args:
             keys: Rows with the columns of the primary key; others are ignored. A single dict is one key; where the key
-                is one column, values of it will do.
+                is one column, values of it will do: one, a list, or a column of numpy, pandas, polars or pyarrow.
             columns: Columns to return, in this order; None for all.
 
         Returns:

@@ -11,12 +11,13 @@ from siltstone._data import arrow_stream
 from siltstone._looks import Listed
 from siltstone._operation import operation, told
 from siltstone._partitions import partition_list, partition_spec
+from siltstone._row_kinds import RowKinds
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, Feature
 from siltstone.table.definition import Definition
 from siltstone.table.overwriting import overwritten
-from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
+from siltstone.write import TableWrite, commit_messages, message_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,7 +167,7 @@ class Writing(Definition):
         spill_dir: str | None = None,
         overwrite: bool = False,
     ) -> TableWrite:
-        """A writer for several batches and commits; what it has not committed when it closes is dropped.
+        """A writer for several batches and commits; what it has not committed when it closes is dropped, and warned of.
 
         Args:
             commit_user: Name under which it commits; a new one when None.

@@ -104,12 +104,19 @@ def _bar(size: int, total: int, mark: str) -> str:
 def history(app: App, table: str, limit: int) -> None:
     """List the newest snapshots. Times are in UTC, with +00:00; --as-of takes them as they stand here.
 
-    total_rows are rows in files: older versions of a row and deletes count until a compaction.
+    total_rows are rows in files: older versions of a row and deletes count until a compaction. A terminal that is too
+    narrow shows no users, and then no identifiers; with -o json they are always there.
     """
     from siltstone.report import as_dict
 
-    snapshots = [as_dict(s) for s in app.table(table).history(limit)]
-    output.rows(app, snapshots, ["id", "time", "kind", "user", "identifier", "total_rows", "delta_rows"])
+    snapshots = app.table(table).history(limit)
+    rows = [as_dict(s) for s in snapshots]
+    if app.output == "table":
+        rows = [
+            row | {"time": s.time.isoformat(timespec="milliseconds")} for s, row in zip(snapshots, rows, strict=True)
+        ]
+    columns = ["id", "time", "kind", "user", "identifier", "total_rows", "delta_rows"]
+    output.rows(app, rows, columns, spare=["user", "identifier"])
 
 
 @click.command()
