@@ -284,12 +284,7 @@ ARGUMENTS = {
     },
     **{
         f"when_{when}": {"predicate": "condition=..."}
-        for when in (
-            "matched_update_all",
-            "matched_delete",
-            "not_matched_insert_all",
-            "not_matched_by_source_delete",
-        )
+        for when in ("matched_update_all", "matched_delete", "not_matched_insert_all", "not_matched_by_source_delete")
     },
     "update": {"updates": "set=...", "new_values": "set=...", "predicate": "where=...", "filter": "where=..."},
     "delete": {"predicate": "where=...", "filter": "where=..."},

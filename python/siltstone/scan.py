@@ -268,8 +268,7 @@ class Scan(Hinted):
                 "a scan with a limit has no splits: its rows are counted over all of them",
                 hint="leave the limit out, and stop reading when there are enough rows",
             )
-        found = planned(self._table().splits, self._request, self._pushed)
-        return [Split._of(core) for core in found]  # noqa: SLF001  # of a plan, not of bytes
+        return Split._all(planned(self._table().splits, self._request, self._pushed))  # noqa: SLF001  # of a plan
 
     def pinned(self, snapshot: int) -> Scan:
         """The same scan of a snapshot that is or was the latest, whatever comes later; columns are the table's of now.

@@ -54,10 +54,13 @@ class Split:
         self._core = _core.Split(token_bytes(token))
 
     @classmethod
-    def _of(cls, core: _core.Split) -> Split:
-        split = cls.__new__(cls)
-        split._core = core  # noqa: SLF001  # its own
-        return split
+    def _all(cls, found: list[_core.Split]) -> list[Split]:
+        splits = []
+        for core in found:
+            split = cls.__new__(cls)
+            split._core = core  # noqa: SLF001  # its own
+            splits.append(split)
+        return splits
 
     def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
         """Pickle as the token."""
