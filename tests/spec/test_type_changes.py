@@ -409,3 +409,34 @@ def test_a_type_that_does_not_hold_every_value_is_told(make, caplog):
     caplog.clear()
     t.alter().set_type("v", "BIGINT").set_type("d", "DECIMAL(12, 2)").commit()
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("chain", "again"),
+    [
+        (["INT", "STRING", "BYTES"], "STRING"),
+        (["DATE", "STRING", "VARCHAR(4)"], None),
+        (["INT", "BIGINT", "STRING"], None),
+    ],
+)
+def test_a_chain_of_changes_whose_ends_have_no_cast_is_told(make, chain, again):
+    """Each change was allowed by itself, the table could not be read any more, and nothing had said so."""
+    value = {"INT": 7, "DATE": dt.date(2024, 1, 2)}[chain[0]]
+    t = make({"id": "INT", "c": chain[0]})
+    t.append([{"id": 1, "c": value}])
+    t.alter().set_type("c", chain[1]).commit()
+    change = t.alter().set_type("c", chain[2])
+    told = [text for text in change.losses() if "are not read" in text]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        change.commit()
+    try:
+        t.scan().to_arrow()
+    except e.UnsupportedFeature as error:
+        assert told, chain
+        assert "set the type back" in error.hint
+    else:
+        assert not told, chain
+    if again is not None:
+        t.alter().set_type("c", again).commit()
+        assert t.scan().to_pylist()[0]["c"] == str(value)

@@ -23,7 +23,7 @@ pub use evolve::{check_not_null, evolve, evolved_source, same_values};
 pub use hide::hide;
 pub use loss::cast_loss;
 pub(crate) use nulls::{ask_for_nulls, nulls, width, widths};
-pub use rule::{CastRule, cast_rule};
+pub use rule::{CastRule, cast_rule, is_read_as};
 pub use text::no_value;
 
 use arrow_array::ArrayRef;
@@ -83,7 +83,9 @@ pub fn cast_datum(value: Datum, from: &DataType, to: &DataType) -> Result<Datum>
 fn unsupported(from: &TypeKind, to: &TypeKind) -> Error {
     let text = |kind: &TypeKind| DataType::new(kind.clone()).to_string();
     Error::unsupported(format!("reading a column of {} that became {}", text(from), text(to)))
-        .hint("read with the older schema (time travel), or leave the column out")
+        .hint(
+            "set the type back to one that both are cast to, read with the older schema (time travel), or leave the column out",
+        )
 }
 
 #[cfg(test)]

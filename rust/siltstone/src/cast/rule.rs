@@ -28,6 +28,11 @@ pub fn cast_rule(from: &TypeKind, to: &TypeKind) -> Option<CastRule> {
     explicit(from, to).then_some(CastRule::Explicit)
 }
 
+/// Whether values that were written as one type are read as the other one.
+pub fn is_read_as(from: &TypeKind, to: &TypeKind) -> bool {
+    from == to || values_have_one(from, to)
+}
+
 /// Whether Java casts values of one type to the other. Nested types change field by field, or become text as a whole;
 /// Java casts no TIME to another precision.
 fn values_have_one(from: &TypeKind, to: &TypeKind) -> bool {

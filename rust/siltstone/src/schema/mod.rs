@@ -38,7 +38,7 @@ pub use merge_rule::merge_rule_changed;
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;
 pub use new_table::NewTable;
-pub use notes::{DATE_SAYS_NONE, day_of_age, losses, notes};
+pub use notes::{DATE_SAYS_NONE, day_of_age, losses, notes, unreadable};
 pub use record_time::record_time_field;
 pub use schema_change::{ColumnPosition, SchemaChange};
 pub use validate::validate;

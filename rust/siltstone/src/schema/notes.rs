@@ -1,8 +1,10 @@
 //! What a new schema brings with it that somebody may not have meant: it is allowed, as in Java, and it is said.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::TableSchema;
 use crate::{
-    cast::cast_loss,
+    cast::{cast_loss, is_read_as},
     error::Result,
     options::{CoreOptions, PartitionExpireStrategy},
     types::{DataField, DataType, TypeKind},
@@ -11,29 +13,56 @@ use crate::{
 /// Values that a change of types may lose, one text for each column.
 pub fn losses(old: &TableSchema, new: &TableSchema) -> Vec<String> {
     let mut found = Vec::new();
-    lost_in(&old.fields, &new.fields, "", &mut found);
+    changed_in(&old.fields, &new.fields, "", &mut |old, new, name| {
+        found.extend(cast_loss(old, new).map(|what| {
+            format!("column '{name}' was {old} and becomes {new}: {what}; a compaction makes it so for good")
+        }));
+    });
     found
 }
 
-/// Fields are compared by id, whatever they are called now.
-fn lost_in(old: &[DataField], new: &[DataField], parent: &str, found: &mut Vec<String>) {
+/// Columns whose new type older files than those of `old` cannot be read as, one text for each: each change was allowed by itself, but no
+/// cast leads from the first type to the last.
+pub fn unreadable(earlier: &[impl AsRef<TableSchema>], old: &TableSchema, new: &TableSchema) -> Vec<String> {
+    let mut changed = BTreeSet::new();
+    changed_in(&old.fields, &new.fields, "", &mut |old, new, name| {
+        if old != new {
+            changed.insert(name.to_owned());
+        }
+    });
+    let mut found = BTreeMap::new();
+    for schema in earlier.iter().map(AsRef::as_ref) {
+        changed_in(&schema.fields, &new.fields, "", &mut |before, new, name| {
+            if changed.contains(name) && !is_read_as(before, new) {
+                let text = format!(
+                    "column '{name}' was {before} in schema {} and becomes {new}: files that were written so are not read then, \
+                     until it has a type again that {before} is cast to; compact the table fully before",
+                    schema.id
+                );
+                found.insert(name.to_owned(), text);
+            }
+        });
+    }
+    found.into_values().collect()
+}
+
+/// Calls `told` with the types of each field that both have, and its name. Fields are compared by id, whatever they are called now.
+fn changed_in(old: &[DataField], new: &[DataField], parent: &str, told: &mut dyn FnMut(&TypeKind, &TypeKind, &str)) {
     for field in new {
         if let Some(before) = old.iter().find(|before| before.id == field.id) {
-            lost(&before.data_type, &field.data_type, &format!("{parent}{}", field.name), found);
+            changed(&before.data_type, &field.data_type, &format!("{parent}{}", field.name), told);
         }
     }
 }
 
-fn lost(old: &DataType, new: &DataType, name: &str, found: &mut Vec<String>) {
+fn changed(old: &DataType, new: &DataType, name: &str, told: &mut dyn FnMut(&TypeKind, &TypeKind, &str)) {
     match (&old.kind, &new.kind) {
-        (TypeKind::Row(old), TypeKind::Row(new)) => lost_in(old, new, &format!("{name}."), found),
+        (TypeKind::Row(old), TypeKind::Row(new)) => changed_in(old, new, &format!("{name}."), told),
         (TypeKind::Array(old), TypeKind::Array(new)) | (TypeKind::Multiset(old), TypeKind::Multiset(new)) => {
-            lost(old, new, &format!("{name}.element"), found);
+            changed(old, new, &format!("{name}.element"), told);
         }
-        (TypeKind::Map(_, old), TypeKind::Map(_, new)) => lost(old, new, &format!("{name}.value"), found),
-        (old, new) => found.extend(cast_loss(old, new).map(|what| {
-            format!("column '{name}' was {old} and becomes {new}: {what}; a compaction makes it so for good")
-        })),
+        (TypeKind::Map(_, old), TypeKind::Map(_, new)) => changed(old, new, &format!("{name}.value"), told),
+        (old, new) => told(old, new, name),
     }
 }
 

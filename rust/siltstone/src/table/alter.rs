@@ -7,7 +7,7 @@ use crate::{
     Error, ErrorKind, Result,
     cleanup::with_effect,
     scan::{bucket_vectors, overtaken::at_newest},
-    schema::{READ_BRANCHES, SchemaChange, TableSchema, losses, notes, switches_vectors_off},
+    schema::{READ_BRANCHES, SchemaChange, TableSchema, losses, notes, switches_vectors_off, unreadable},
 };
 
 impl Table {
@@ -42,7 +42,17 @@ impl Table {
             return Ok(Vec::new());
         }
         let (old, new) = ctx.schemas.changed(&changes, &|_, _| Ok(())).map_err(|e| e.with("table", &ctx.name))?;
-        Ok(losses(&old, &new))
+        self.lost(&old, &new)
+    }
+
+    /// What a change of types loses of the rows that are there.
+    fn lost(&self, old: &TableSchema, new: &TableSchema) -> Result<Vec<String>> {
+        let schemas = &self.context().schemas;
+        let ids = schemas.ids()?.into_iter().filter(|id| *id < old.id);
+        let earlier = ids.map(|id| schemas.get(id)).collect::<Result<Vec<_>>>()?;
+        let mut lost = losses(old, new);
+        lost.extend(unreadable(&earlier, old, new));
+        Ok(lost)
     }
 
     /// What [`Table::alter`] warns of.
@@ -51,7 +61,7 @@ impl Table {
         let (old, new) = ctx.schemas.changed(changes, &|_, _| Ok(())).map_err(|e| e.with("table", &ctx.name))?;
         let mut said = notes(Some(&old), &new)?;
         if ctx.snapshots().latest_id()?.is_some() {
-            said.extend(losses(&old, &new));
+            said.extend(self.lost(&old, &new)?);
         }
         Ok(said)
     }
