@@ -4,35 +4,20 @@ from __future__ import annotations
 
 #: What ``t.alter()`` and ``t.maintenance`` have, which is not looked for there.
 _OF_ALTER = {
-    name: f"t.alter().{name}({given}).commit()"
-    for name, given in {
-        "add_column": "name, type",
-        "rename_column": "name, new_name",
-        "drop_column": "name",
-        "set_type": "name, type",
-        "set_nullable": "name, nullable",
-        "set_comment": "name, comment",
-        "set_default": "name, value",
-        "move_column": "name, after=...",
-        "set_option": "key, value",
-        "remove_option": "key",
-        "set_table_comment": "comment",
-    }.items()
-} | {"losses": "t.alter().set_type(name, type).losses()"}
+    call.partition("(")[0]: f"t.alter().{call}.commit()"
+    for call in (
+        "add_column(name, type)", "rename_column(name, new_name)", "drop_column(name)", "set_type(name, type)",
+        "set_nullable(name, nullable)", "set_comment(name, comment)", "set_default(name, value)",
+        "move_column(name, after=...)", "set_option(key, value)", "remove_option(key)", "set_table_comment(comment)",
+    )
+} | {"losses": "t.alter().set_type(name, type).losses()"}  # fmt: skip
 _OF_MAINTENANCE = {
-    name: f"t.maintenance.{name}({given})"
-    for name, given in {
-        "plan_compaction": "",
-        "commit_compaction": "messages",
-        "compact_manifests": "",
-        "expire_snapshots_by_options": "",
-        "expire_consumers": "older_than=...",
-        "remove_orphan_files": "",
-        "fsck": "",
-        "analyze": "",
-        "expire_partitions": "",
-    }.items()
-}
+    call.partition("(")[0]: f"t.maintenance.{call}"
+    for call in (
+        "plan_compaction()", "commit_compaction(messages)", "compact_manifests()", "expire_snapshots_by_options()",
+        "expire_consumers(older_than=...)", "remove_orphan_files()", "fsck()", "analyze()", "expire_partitions()",
+    )
+}  # fmt: skip
 
 #: By class: the name elsewhere, and the call here.
 NAMES = {

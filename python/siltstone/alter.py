@@ -11,6 +11,7 @@ from siltstone import _core
 from siltstone._args import flag, option_texts, optional_text, shown, text
 from siltstone._handle import Unpicklable
 from siltstone._operation import operation
+from siltstone._sql_types import sql_type
 from siltstone.errors import InvalidArgument
 
 Column = str | list[str]
@@ -35,9 +36,10 @@ def _place(change: dict[str, Any]) -> str:
     return ".".join(found) if isinstance(found, (list, tuple)) else str(found)
 
 
+_OF_ARROW = frozenset(("pyarrow", "polars"))
 #: What each argument of a change must be.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "column": _column, "type": text, "new_name": text, "key": text, "value": text, "after": optional_text,
+    "column": _column, "new_name": text, "key": text, "value": text, "after": optional_text,
     "comment": optional_text, "default": optional_text, "first": flag, "nullable": flag,
 }  # fmt: skip
 
@@ -52,6 +54,9 @@ class Alter(Unpicklable):
         >>> t.alter().set_option("snapshot.num-retained.max", "20").commit()
         >>> t.options["snapshot.num-retained.max"]
         '20'
+        >>> t.alter().add_column("tags", list[str]).commit()
+        >>> t.schema.field("tags").type
+        ListType(list<element: string>)
     """
 
     _instead = "send the table, and alter it there"
@@ -63,11 +68,27 @@ class Alter(Unpicklable):
         self._tried = False
 
     def _add(self, kind: str, **values: Any) -> Self:
+        self._tried = True  # who sees an error in the chain has forgotten nothing
         for name, value in values.items():
-            _CHECKS[name](name, value)
+            if name in _CHECKS:
+                _CHECKS[name](name, value)
         self._changes.append({"kind": kind, **values})
         self._tried = False
         return self
+
+    def _type(self, column: Column, given: Any) -> Any:
+        """A type as the core takes it; those that ``create_table`` takes, but for Arrow's."""
+        self._tried = True
+        if type(given).__module__.partition(".")[0] in _OF_ARROW or getattr(given, "__module__", "").startswith(
+            "polars"
+        ):
+            message = f"the type {shown(given)} is one of Arrow or polars, which are taken where a table is made"
+            raise InvalidArgument(
+                message, hint="write it in SQL, such as 'BIGINT', or as a type of Python, such as int"
+            )
+        _column("name", column)
+        name = column if isinstance(column, str) else ".".join(column)
+        return text("type", given) if isinstance(given, str) else sql_type(name, given)
 
     def __repr__(self) -> str:
         """The table, and the changes that wait for :meth:`commit`."""
@@ -84,7 +105,7 @@ class Alter(Unpicklable):
     def add_column(
         self,
         name: Column,
-        type: str,  # noqa: A002  # the API's name
+        type: Any,  # noqa: A002  # the API's name
         *,
         comment: str | None = None,
         after: str | None = None,
@@ -94,13 +115,15 @@ class Alter(Unpicklable):
 
         Args:
             name: Its name; a nested one as a list, ``["r", "x"]``.
-            type: Paimon SQL type.
+            type: Paimon SQL type, or a type of Python such as ``int``, ``list[str]`` or ``int | None``.
             comment: Its comment.
             after: Put it behind this column; default last.
             first: Put it before all others; not together with ``after``.
         """
         _one_place(after, first=first)
-        return self._add("add_column", column=name, type=type, comment=comment, after=after, first=first)
+        return self._add(
+            "add_column", column=name, type=self._type(name, type), comment=comment, after=after, first=first
+        )
 
     def rename_column(self, name: Column, new_name: str) -> Self:
         """Rename a column; data files stay as they are."""
@@ -110,7 +133,7 @@ class Alter(Unpicklable):
         """Drop a column; its data stays in old files and is not read any more."""
         return self._add("drop_column", column=name)
 
-    def set_type(self, name: Column, type: str) -> Self:  # noqa: A002  # the API's name
+    def set_type(self, name: Column, type: Any) -> Self:  # noqa: A002  # the API's name
         """Change a column's type; older values are cast while reading, as Java casts them.
 
         The changes that Java Paimon takes, and no others, are taken: also to a type that does not hold every value. A
@@ -121,9 +144,10 @@ class Alter(Unpicklable):
 
         Args:
             name: Its name; a nested one as a list, ``["r", "x"]``, ``["list", "element"]``.
-            type: Paimon SQL type. A value that is none of it, such as the text ``'9'`` as BOOLEAN, fails its read.
+            type: As for :meth:`add_column`. A value that is none of it, such as the text ``'9'`` as BOOLEAN, fails its
+                read.
         """
-        return self._add("set_type", column=name, type=type)
+        return self._add("set_type", column=name, type=self._type(name, type))
 
     def set_nullable(self, name: Column, nullable: bool) -> Self:  # noqa: FBT001  # reads well: set_nullable("d", True)
         """Allow or forbid null."""

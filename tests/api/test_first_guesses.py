@@ -3,9 +3,11 @@
 import dataclasses
 import datetime as dt
 import decimal
+import gc
 import io
 import pickle
 import re
+import warnings
 
 import duckdb
 import numpy as np
@@ -524,6 +526,10 @@ def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
         (lambda cat, t: t.append([pl.DataFrame({"id": [1]})]), e.InvalidArgument, "one at a time"),
         (lambda cat, t: t.append(pa.array([1])), e.InvalidArgument, "one column without a name(.|\\n)*dict of columns"),
         # the hint was None, which drop_partitions() refuses
+        (lambda cat, t: t.alter().add_column("y", pa.string()), e.InvalidArgument, "write it in SQL, such as 'BIGINT'"),
+        (lambda cat, t: t.alter().add_column("y", pl.Int64), e.InvalidArgument, "as a type of Python, such as int"),
+        (lambda cat, t: t.alter().add_column("y", decimal.Decimal), e.UnsupportedType, "DECIMAL\\(12, 2\\)"),
+        (lambda cat, t: t.alter().add_column("y", 5), e.InvalidArgument, "5 where its type is expected"),
         (lambda cat, t: t.drop_partitions([]), e.InvalidArgument, r"names no partition(.|\n)*give a dict such as"),
         (lambda cat, t: t.append(["a.csv", "b.csv"]), e.InvalidArgument, "one at a time, or as a pattern"),
         # the text was taken letter by letter
@@ -670,3 +676,34 @@ def test_changes_that_wait_show_themselves(t):
         "Alter('db.orders': add_column(note), set_option(snapshot.num-retained.max), drop_column(item))"
     )
     change.losses()
+
+
+def test_columns_are_added_with_the_types_that_tables_are_made_with(cat, t):
+    """`add_column("y", int)` was "type=<class 'int'> is not a text"; `create_table` took it."""
+    types = {
+        "a": int,
+        "b": str,
+        "c": list[int],
+        "d": dict[str, float],
+        "e": dt.datetime,
+        "f": int | None,
+        "g": "DECIMAL(9, 2)",
+    }
+    change = t.alter()
+    for name, kind in types.items():
+        change.add_column(name, kind)
+    change.set_type("n", int).commit()
+    made = cat.create_table("db.x", types).schema
+    assert [t.schema.field(name).type for name in types] == [made.field(name).type for name in types]
+    assert t.schema.field("n").type == pa.int64()
+
+
+def test_an_error_in_a_chain_of_changes_is_not_followed_by_a_warning(t):
+    """It was: `changes of db.orders were dropped without commit()`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(e.InvalidArgument):
+            t.alter().add_column("x", "INT").add_column("y", 5)
+        with pytest.raises(e.InvalidArgument):
+            t.alter().add_column("x", "INT").set_default("n", 5)
+        gc.collect()

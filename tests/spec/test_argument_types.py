@@ -80,7 +80,7 @@ def test_the_walk_finds_the_arguments():
         "Table.writer(overwrite)",
         "Tags.expire(dry_run)",
         "TableWrite.compact(full)",
-        "Alter.add_column(type)",
+        "Alter.rename_column(new_name)",
     } <= found
     assert len(found) > 80
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-import decimal
-import types
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any, Union
+from typing import Any
 
 from siltstone._args import shown
 from siltstone._arrow import arrow_text
@@ -18,19 +16,8 @@ from siltstone._plain import schema_of
 from siltstone._pyarrow import has_pyarrow
 from siltstone._relations import is_relation, refuse_types
 from siltstone._spark_types import schema_of_spark
-from siltstone.errors import IllegalSchema, InvalidArgument, SiltstoneError, UnsupportedType
-
-_PYTHON = {
-    int: "BIGINT",
-    float: "DOUBLE",
-    str: "STRING",
-    bool: "BOOLEAN",
-    bytes: "BYTES",
-    bytearray: "BYTES",
-    dt.date: "DATE",
-    dt.datetime: "TIMESTAMP(6)",
-    dt.time: "TIME(3)",
-}
+from siltstone._sql_types import sql_type
+from siltstone.errors import IllegalSchema, SiltstoneError, UnsupportedType
 
 
 def schema_in(data: Any) -> Any:
@@ -143,7 +130,7 @@ def of_types(columns: Mapping[str, Any]) -> Any:
         UnsupportedType: A type of Python that no column has.
     """
     if not any(_is_arrow(kind) or _is_polars(kind) for kind in columns.values()):
-        return [{"name": name, "type": _written(name, kind)} for name, kind in columns.items()]
+        return [{"name": name, "type": sql_type(name, kind)} for name, kind in columns.items()]
     if not has_pyarrow() and not any(isinstance(kind, str) for kind in columns.values()):
         import polars as pl
 
@@ -190,29 +177,6 @@ def _is_arrow(kind: Any) -> bool:
 def _is_polars(kind: Any) -> bool:
     found = kind if isinstance(kind, type) else type(kind)
     return found.__module__.startswith("polars.")
-
-
-def _written(name: str, kind: Any) -> Any:
-    """A type as SQL text; a text, or a type in the schema JSON, is taken as it is."""
-    if not isinstance(kind, (str, Mapping, type)) and typing.get_origin(kind) is None:
-        raise InvalidArgument(f"column '{name}' has {shown(kind)} where its type is expected")
-    return kind if isinstance(kind, (str, Mapping)) else _sql_type(name, kind)
-
-
-def _sql_type(name: str, kind: Any) -> str:
-    if isinstance(kind, type) and kind in _PYTHON:
-        return _PYTHON[kind]
-    origin, inside = typing.get_origin(kind), typing.get_args(kind)
-    if origin in {Union, types.UnionType} and len(inside) == 2 and type(None) in inside:  # noqa: PLR2004  # or None
-        return _sql_type(name, next(part for part in inside if part is not type(None)))
-    if origin is list and len(inside) == 1:
-        return f"ARRAY<{_sql_type(name, inside[0])}>"
-    if origin is dict and len(inside) == 2:  # noqa: PLR2004  # keys and values
-        return f"MAP<{_sql_type(name, inside[0])}, {_sql_type(name, inside[1])}>"
-    hint = "types of Python are int, float, str, bool, bytes, date, datetime, time, list[...] and dict[..., ...]"
-    if kind is decimal.Decimal:
-        hint = "say how many digits it has: 'DECIMAL(12, 2)'"
-    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' cannot be the type of a column", hint=hint)
 
 
 def _arrow(name: str, kind: Any) -> Any:
