@@ -9,7 +9,6 @@ time counts. The bar of each line is what the ratio should be at most; what miss
 read        all columns of the compacted file, beside polars, pyarrow and DuckDB reading the same file into memory
 filter      rows of the compacted file by a condition on a value column (one in twenty), beside the same
 columns     two columns of ten, beside the same
-sum         sum by group of one column, beside DuckDB and polars (there is no bar)
 merge_read  the five files merged, beside pyarrow decoding the same files without merging
 write       one file of random rows, beside polars and DuckDB sorting and writing them (zstd; ours is also fsynced)
 batch       four files in one batch, beside the four one after the other
@@ -165,25 +164,6 @@ def filtered(bench: Bench) -> None:
     bench.against("filter", found, {"polars": 1.1})
 
 
-def grouped(bench: Bench) -> None:
-    file = bench.file()
-
-    def ours() -> Any:
-        return bench.compacted.scan(["a", "c"]).to_arrow().group_by("a").aggregate([("c", "sum")])
-
-    found = bench.medians(
-        {
-            "ours": ours,
-            "polars": lambda: pl.scan_parquet(file).group_by("a").agg(pl.col("c").sum()).collect(),
-            "duckdb": lambda: duckdb.sql(
-                f"SELECT a, sum(c)::BIGINT AS c FROM read_parquet('{file}') GROUP BY a"
-            ).to_arrow_table(),
-        },
-        len,
-    )
-    bench.against("sum by group", found, {})
-
-
 def merge_read(bench: Bench) -> None:
     files = sorted(pathlib.Path(bench.runs.location).glob("bucket-0/data-*"))
     found = bench.medians(
@@ -279,23 +259,15 @@ def key(bench: Bench) -> None:
     for number in range(101):
         wanted = int(rng.integers(0, bench.rows // 2))
         start = time.perf_counter()
-        bench.compacted.scan(filter=f"id = {wanted}").to_arrow()
-        times += [time.perf_counter() - start] if number else []
-    bench.say("one key, scan (ms)", statistics.median(times), None, 3)
-    times = []
-    for number in range(101):
-        wanted = int(rng.integers(0, bench.rows // 2))
-        start = time.perf_counter()
         bench.compacted.get(wanted)
         times += [time.perf_counter() - start] if number else []
-    bench.say("one key, get (ms)", statistics.median(times), None, 3)
+    bench.say("one key (ms)", statistics.median(times), None, 3)
 
 
 JOBS: dict[str, Callable[[Bench], None]] = {
     "read": read,
     "filter": filtered,
     "columns": columns,
-    "sum": grouped,
     "merge_read": merge_read,
     "write": write,
     "batch": batch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -51,13 +52,11 @@ class TableWrite(Unpicklable):
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
-        self._waiting = self._closed = False
+        self._process, self._waiting, self._closed = os.getpid(), False, False
         limit = size_bytes("memory_limit", memory_limit)
-        user = optional_text("commit_user", commit_user)
+        user, over = optional_text("commit_user", commit_user), flag("overwrite", overwrite)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
-        self._core = table.writer(
-            commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=flag("overwrite", overwrite)
-        )
+        self._core = table.writer(commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=over)
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
@@ -202,7 +201,8 @@ class TableWrite(Unpicklable):
 
     def _warn(self, stacklevel: int) -> None:
         said = f"a writer of {self._table.name} closed without commit(): rows that were written to it are dropped"
-        warnings.warn(f"{said}; discard() drops them without this warning", UserWarning, stacklevel)
+        if os.getpid() == self._process:  # a forked process drops a copy
+            warnings.warn(f"{said}; discard() drops them without this warning", UserWarning, stacklevel)
 
     def __del__(self) -> None:
         """Warn of rows that were never committed."""

@@ -115,6 +115,7 @@ def test_an_old_handle_does_not_write_into_a_branch_like_its_own_that_was_made_i
     }
     with pytest.raises(e.CommitConflict, match="made again"):
         late[call]()
+    writer.discard()
     assert ids(cat.table("db.t$branch_b")) == [1]
 
 
