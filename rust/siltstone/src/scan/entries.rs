@@ -123,10 +123,10 @@ pub(super) fn live_entries_if(
         left_out.fetch_add(usize::from(filter.takes(entry)), Ordering::Relaxed);
         Ok(false)
     };
-    let merged = manifest::merge_entries(entries_if(ctx, snapshot, filter, &test, enough)?)?;
-    let (mut entries, deleted): (Vec<_>, Vec<_>) = merged.into_iter().partition(|entry| entry.kind == EntryKind::Add);
+    let mut entries = manifest::merge_entries(entries_if(ctx, snapshot, filter, &test, enough)?)?;
     // those of files that were left out
-    let deleted = deleted.iter().filter(|entry| filter.takes(entry)).count();
+    let deleted = entries.iter().filter(|entry| entry.kind == EntryKind::Delete && filter.takes(entry)).count();
+    entries.retain(|entry| entry.kind == EntryKind::Add);
     filter.keep_files(&mut entries)?;
     let files = entries.len() + left_out.into_inner().saturating_sub(deleted);
     Ok(Considered { entries, files })

@@ -56,11 +56,7 @@ pub(super) fn buckets_of_interest(
     }
     let tester = EntryTester::new(ctx, condition, disjoint_levels);
     let kept = retain(entries, |entry| tester.may_match(entry))?;
-    let mut buckets: BTreeMap<BucketId, Vec<ManifestEntry>> = BTreeMap::new();
-    for entry in kept {
-        let id = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
-        buckets.entry(id).or_default().push(entry);
-    }
+    let buckets = by_bucket(kept);
     let by_value = tester.merged && !condition.is_always_true();
     let pruned = buckets.into_iter().map(|(id, entries)| {
         cancel::check()?;
@@ -70,6 +66,24 @@ pub(super) fn buckets_of_interest(
     });
     let pruned: Vec<BucketFiles> = pruned.collect::<Result<_>>()?;
     Ok(pruned.into_iter().filter(|b| !b.files.is_empty()).collect())
+}
+
+/// Entries by bucket; those of a table with one are not copied.
+fn by_bucket(entries: Vec<ManifestEntry>) -> BTreeMap<BucketId, Vec<ManifestEntry>> {
+    let id = |entry: &ManifestEntry| BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
+    let is_of = |first: &ManifestEntry, entry: &ManifestEntry| {
+        (first.bucket, &first.partition) == (entry.bucket, &entry.partition)
+    };
+    if let Some(first) = entries.first()
+        && entries.iter().all(|entry| is_of(first, entry))
+    {
+        return BTreeMap::from([(id(first), entries)]);
+    }
+    let mut buckets: BTreeMap<BucketId, Vec<ManifestEntry>> = BTreeMap::new();
+    for entry in entries {
+        buckets.entry(id(&entry)).or_default().push(entry);
+    }
+    buckets
 }
 
 /// As [`buckets_of_interest`], where columns of the same rows are in several files, which go or stay together.
