@@ -179,10 +179,10 @@ fn of_plan(ctx: &TableContext, error: Error) -> Error {
 
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
 pub(crate) fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta], no_statistics: bool) -> Result<()> {
-    /// An entry with its statistics, and the split it becomes.
-    const ENTRY_BYTES: u64 = 1792;
+    /// An entry with its statistics, and what a caller makes of it: the lists of Python that `files()` gives hold more.
+    const ENTRY_BYTES: u64 = 2560;
     /// The same without statistics.
-    const BARE_BYTES: u64 = 640;
+    const BARE_BYTES: u64 = 1280;
     /// The least that an entry takes in a manifest, compressed: what a list says is only believed so far.
     const LEAST_BYTES: u64 = 4;
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
