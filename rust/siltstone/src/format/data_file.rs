@@ -1,6 +1,6 @@
 //! Data files of any format: what is asked of them.
 
-use std::{fmt::Debug, ops::Range, sync::Arc};
+use std::{any::Any, fmt::Debug, ops::Range, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 
@@ -52,6 +52,8 @@ pub type RowsStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 
 /// An open data file.
 pub trait DataFileReader: Debug + Send + Sync {
+    /// The file as its own format knows it.
+    fn as_any(&self) -> &dyn Any;
     /// Rows of the file.
     fn rows(&self) -> i64;
     /// Starts reading.

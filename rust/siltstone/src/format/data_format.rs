@@ -1,12 +1,12 @@
 //! What a format of data files is: how its files are opened, and how they are written.
 
-use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+use std::{collections::BTreeMap, fmt::Debug, ops::Range, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::{DataFileReader, Footers};
+use super::{DataFileReader, EncodedRows, Footers};
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     fs::{InputFile, OutputFile},
     options::CoreOptions,
     predicate::ColumnBounds,
@@ -78,12 +78,30 @@ pub struct WriteOptions<'a> {
 pub trait Encoding: Debug + Send + Sync {
     /// A file of these columns; `path` is for messages.
     fn create(&self, path: &str, out: Box<dyn OutputFile>, fields: &[DataField]) -> Result<Box<dyn DataFileWriter>>;
+    /// Rows of a file, opened for many reads, that can be copied into files of these columns as they are encoded
+    /// ([`DataFileWriter::copy`]): all of them, in blocks. `None`: they are encoded otherwise, or not enough is known of them.
+    /// `whole`: of which columns (by their place) the bounds may not be cut.
+    fn copyable(
+        &self,
+        file: &dyn DataFileReader,
+        fields: &[DataField],
+        whole: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Vec<EncodedRows>>> {
+        let _ = (file, fields, whole);
+        Ok(None)
+    }
 }
 
 /// A data file that is being written.
 pub trait DataFileWriter: Send {
     /// Takes rows in.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+    /// Takes over rows of a file as they are encoded: some of its blocks ([`Encoding::copyable`]), all of one row group. Returns
+    /// their bounds, as [`WrittenFile::bounds`].
+    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+        let _ = (file, rows);
+        Err(Error::new(ErrorKind::Internal, "files of this format take no rows as they are encoded"))
+    }
     /// Bytes on disk and expected from what is buffered.
     fn size(&self) -> u64;
     /// Rows taken in.

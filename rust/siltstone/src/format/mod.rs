@@ -7,6 +7,7 @@ mod conform;
 mod data_file;
 mod data_format;
 mod digits;
+mod encoded;
 mod footers;
 mod formats;
 mod groups;
@@ -19,6 +20,7 @@ mod records;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
+pub use encoded::EncodedRows;
 pub use footers::Footers;
 pub(crate) use nested_ids::At as NestedAt;
 pub use prune::{Block, Claim, Prune, PruneColumn};

@@ -13,6 +13,9 @@ use crate::{
     types::{DataField, DataType, TypeKind, arrow_schema, special},
 };
 
+/// Characters of a text that a page index tells in any case, which cuts texts to 64 bytes.
+const SHORT: usize = 16;
+
 /// Columns of a file and where a written batch has them.
 #[derive(Debug)]
 pub(crate) struct FileColumns {
@@ -88,6 +91,15 @@ impl FileColumns {
     /// Whether statistics of any column are kept.
     pub(crate) fn describes_any(&self) -> bool {
         self.modes.iter().any(|mode| *mode != StatsMode::None)
+    }
+
+    /// Whether the bounds of a column (by its place in the file) are kept further than readers of page indexes are told them.
+    pub(crate) fn keeps_long_bounds(&self, column: usize) -> bool {
+        match self.modes.get(column) {
+            Some(StatsMode::Truncate(characters)) => *characters > SHORT,
+            Some(StatsMode::Full) => true,
+            Some(StatsMode::None | StatsMode::Counts) | None => false,
+        }
     }
 
     /// A written batch as the file's columns.

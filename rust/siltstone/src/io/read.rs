@@ -93,6 +93,16 @@ impl OpenDataFile {
         Ok(Self { file: file.clone(), path, reader })
     }
 
+    /// What the manifest says of it.
+    pub(crate) fn meta(&self) -> &DataFileMeta {
+        &self.file
+    }
+
+    /// The file as its format reads it.
+    pub(crate) fn reader(&self) -> &dyn DataFileReader {
+        self.reader.as_ref()
+    }
+
     /// [`read_data_file`] of this file.
     pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
         self.decode(ctx, spec).map(finished)

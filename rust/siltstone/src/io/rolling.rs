@@ -2,7 +2,10 @@
 //!
 //! Source: `RollingFileWriter`, `KeyValueDataFileWriter`, `RowDataFileWriter`.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
 
 use arrow_array::{
     RecordBatch,
@@ -11,7 +14,7 @@ use arrow_array::{
 };
 
 use super::{
-    FileWriteSpec, TableContext, batch_bytes,
+    FileWriteSpec, OpenDataFile, TableContext, batch_bytes,
     blob_files::{BlobFiles, Place},
     file_columns::FileColumns,
     index_writer::{IndexWriter, WrittenIndex},
@@ -19,12 +22,13 @@ use super::{
 use crate::{
     cancel, env,
     error::{Error, ErrorKind, Result},
-    format::{DataFileWriter, DataFormat, Encoding, WriteOptions, data_format},
+    format::{DataFileWriter, DataFormat, EncodedRows, Encoding, WriteOptions, data_format},
     limits,
     manifest::{DataFileFields, DataFileMeta},
     path::FileNames,
-    row::{BinaryRow, RowKind, datum_from_array},
-    types::{DataField, TypeKind},
+    predicate::ColumnBounds,
+    row::{BinaryRow, Datum, RowKind, datum_from_array},
+    types::{DataField, TypeKind, special},
 };
 
 /// Java looks at the size of a file every so many rows.
@@ -201,6 +205,59 @@ impl RollingWriter {
         Ok(())
     }
 
+    /// The rows of a data file that can be copied as they are encoded, in blocks; `None`: they are not as this writer would write
+    /// them, or what its files say of their rows has to be found out from the rows.
+    pub fn copyable(&self, file: &OpenDataFile) -> Result<Option<Vec<EncodedRows>>> {
+        let indexed = || IndexWriter::new(&self.ctx, self.spec.memory).map(|index| index.is_some());
+        let rows_count = self.target_rows != i64::MAX;
+        if !self.spec.key_value || self.spec.changelog || self.blobs.is_some() || rows_count || indexed()? {
+            return Ok(None);
+        }
+        if !has_same_fields(&self.ctx, file.meta())? {
+            return Ok(None);
+        }
+        let whole = |column: usize| self.columns.keeps_long_bounds(column);
+        self.encoding.copyable(file.reader(), &self.columns.fields, &whole)
+    }
+
+    /// Takes over rows of a data file as they are encoded: some of its blocks ([`Self::copyable`]), all of one row group, whose
+    /// first and last row have these keys and all of which are added.
+    pub fn copy(&mut self, file: &OpenDataFile, rows: &Range<i64>, first_key: &[u8], last_key: &[u8]) -> Result<()> {
+        cancel::check()?;
+        self.copy_rows(file, rows, first_key, last_key).map_err(|e| e.with("table", &self.ctx.name))
+    }
+
+    fn copy_rows(&mut self, file: &OpenDataFile, rows: &Range<i64>, first_key: &[u8], last_key: &[u8]) -> Result<()> {
+        let untold = || Error::new(ErrorKind::Internal, "no file is open, or the numbers of copied rows are not known");
+        let at = self.columns.fields.iter().position(|field| field.id == special::sequence_number().id);
+        let first = self.open.is_none();
+        if first {
+            self.open = Some(self.create(first_key.to_vec(), 0..=0)?);
+        }
+        let open = self.open.as_mut().ok_or_else(untold)?;
+        let bounds = open.writer.copy(file.reader(), rows)?;
+        let numbers = at.and_then(|at| bounds.get(at)?.as_ref());
+        let Some(ColumnBounds { min: Datum::BigInt(least), max: Datum::BigInt(greatest), .. }) = numbers else {
+            return Err(untold());
+        };
+        open.sequence = if first {
+            *least..=*greatest
+        } else {
+            *open.sequence.start().min(least)..=*open.sequence.end().max(greatest)
+        };
+        open.max_key = last_key.to_vec();
+        self.rows += rows.end - rows.start;
+        if open.writer.size() >= self.target_size {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    /// The serialized key of a row of a batch that is to be written.
+    pub(crate) fn key_of(&self, batch: &RecordBatch, row: usize) -> Result<Vec<u8>> {
+        key(&self.columns, batch, row)
+    }
+
     fn create(&mut self, min_key: Vec<u8>, sequence: RangeInclusive<i64>) -> Result<OpenFile> {
         let name = if self.spec.changelog {
             self.names.next_changelog_file(self.format.name(), &self.compression)
@@ -309,6 +366,16 @@ impl std::fmt::Debug for RollingWriter {
             .field("rows", &self.rows)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a file was written with the columns that the table has.
+fn has_same_fields(ctx: &TableContext, file: &DataFileMeta) -> Result<bool> {
+    if file.schema_id == ctx.schema.id {
+        return Ok(true);
+    }
+    let old = ctx.schemas.get(file.schema_id)?;
+    let same = |(a, b): (&DataField, &DataField)| (a.id, &a.name, &a.data_type) == (b.id, &b.name, &b.data_type);
+    Ok(old.fields.len() == ctx.schema.fields.len() && old.fields.iter().zip(&ctx.schema.fields).all(same))
 }
 
 /// The serialized key of a row; of no columns in append tables.

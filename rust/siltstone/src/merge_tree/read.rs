@@ -1,6 +1,6 @@
 //! Reading the files of a bucket merged: sections one after another.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, ops::Range, path::PathBuf, sync::Arc};
 
 use super::{
     SortedRun,
@@ -54,6 +54,8 @@ pub struct MergeReadOptions {
     pub memory: Option<usize>,
     /// Rows that do not come: deletion vectors by data file.
     pub deletions: DeletionMap,
+    /// Other rows that do not come, by data file: ascending numbers.
+    pub(crate) left_out: Arc<HashMap<String, Vec<Range<i64>>>>,
     /// Records that are too old do not come either.
     pub(crate) expiry: Option<RecordExpiry>,
 }
@@ -69,6 +71,7 @@ impl Default for MergeReadOptions {
             spill_dir: None,
             memory: None,
             deletions: DeletionMap::default(),
+            left_out: Arc::default(),
             expiry: None,
         }
     }
@@ -246,7 +249,8 @@ impl SectionReader {
 
     fn file(&self, file: &DataFileMeta, spec: &FileReadSpec) -> Result<BatchStream> {
         let deletions = self.options.deletions.get(&file.file_name).cloned();
-        let spec = FileReadSpec { deletions, ..spec.clone() };
+        let rows = self.options.left_out.get(&file.file_name).map(|left_out| others(left_out, file.row_count));
+        let spec = FileReadSpec { rows, deletions, ..spec.clone() };
         read_data_file(&self.ctx, &self.bucket.partition, self.bucket.bucket, file, &spec)
     }
 
@@ -286,6 +290,13 @@ impl SectionReader {
         let all = held.into_iter().fold(0, usize::saturating_add);
         (all > limit).then(|| (limit / largest.max(1)).max(LEAST_RUNS))
     }
+}
+
+/// The rows of a file of so many rows that are not among these.
+fn others(rows: &[Range<i64>], count: i64) -> Vec<Range<i64>> {
+    let starts = std::iter::once(0).chain(rows.iter().map(|rows| rows.end));
+    let ends = rows.iter().map(|rows| rows.start).chain([count]);
+    starts.zip(ends).map(|(start, end)| start..end).filter(|rows| !rows.is_empty()).collect()
 }
 
 /// A stream that could not be opened is one error.

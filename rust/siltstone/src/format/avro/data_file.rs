@@ -156,6 +156,10 @@ fn find_blocks(input: &dyn InputFile, size: u64, header: &Header) -> Result<Vec<
 }
 
 impl DataFileReader for AvroFile {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn rows(&self) -> i64 {
         self.0.rows.iter().sum()
     }

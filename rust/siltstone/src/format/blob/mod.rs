@@ -102,6 +102,10 @@ struct BlobFile {
 }
 
 impl DataFileReader for BlobFile {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn rows(&self) -> i64 {
         self.rows.iter().sum()
     }

@@ -46,6 +46,10 @@ impl OrcFile {
 }
 
 impl DataFileReader for OrcFile {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn rows(&self) -> i64 {
         self.rows.iter().sum()
     }

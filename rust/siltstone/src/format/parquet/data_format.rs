@@ -1,15 +1,16 @@
 //! Parquet as a format of data files.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use arrow_array::RecordBatch;
 
-use super::{ParquetFile, ParquetFileWriter, ParquetWriteOptions, parquet_schema};
+use super::{ParquetFile, ParquetFileWriter, ParquetWriteOptions, copied::blocks, parquet_schema};
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::{DataFileReader, DataFileWriter, DataFormat, Encoding, Footers, WriteOptions, WrittenFile},
+    format::{DataFileReader, DataFileWriter, DataFormat, EncodedRows, Encoding, Footers, WriteOptions, WrittenFile},
     fs::{InputFile, OutputFile},
     options::CoreOptions,
+    predicate::ColumnBounds,
     types::DataField,
 };
 
@@ -87,11 +88,25 @@ impl Encoding for ParquetWriteOptions {
     fn create(&self, path: &str, out: Box<dyn OutputFile>, fields: &[DataField]) -> Result<Box<dyn DataFileWriter>> {
         Ok(Box::new(ParquetFileWriter::new(path, out, fields, self)?))
     }
+
+    fn copyable(
+        &self,
+        file: &dyn DataFileReader,
+        fields: &[DataField],
+        whole: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Vec<EncodedRows>>> {
+        file.as_any().downcast_ref::<ParquetFile>().map_or(Ok(None), |file| blocks(self, file, fields, whole))
+    }
 }
 
 impl DataFileWriter for ParquetFileWriter {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         Self::write(self, batch)
+    }
+
+    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+        let other = || Error::new(ErrorKind::Internal, "rows of a file that is not Parquet are to be copied into one");
+        Self::copy(self, file.as_any().downcast_ref().ok_or_else(other)?, rows)
     }
 
     fn size(&self) -> u64 {

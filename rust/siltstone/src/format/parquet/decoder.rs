@@ -9,6 +9,7 @@ use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{
         ArrowPredicateFn, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
+        RowSelectionPolicy,
     },
 };
 
@@ -22,6 +23,11 @@ use super::{
     views::Slices,
 };
 use crate::{error::Result, format::TestRows, limits};
+
+/// Bytes of rows of which some are taken out.
+const AT_ONCE: u64 = 32 << 20;
+/// So few rows follow one another, passed or not, on average.
+const FEW_TOGETHER: usize = 8;
 
 /// Row numbers of the rows to come.
 #[derive(Clone)]
@@ -141,7 +147,10 @@ impl Decoder {
                 let counted = counted.clone();
                 let predicate = row_filter(tested, positions.clone(), chunks.clone(), counted, batch_bytes);
                 let predicate = ArrowPredicateFn::new(tested.mask.clone(), predicate);
-                builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+                let policy = self.skipping(part.group, chosen, batch_rows, batch_bytes);
+                builder = builder
+                    .with_row_filter(RowFilter::new(vec![Box::new(predicate)]))
+                    .with_row_selection_policy(policy);
             }
             builder.build()
         })?;
@@ -154,6 +163,28 @@ impl Decoder {
         let positions = positions.map(|all| all.after_test(passed));
         Ok(Open { reader, rows, read: 0, positions, batch_bytes, slices })
     }
+
+    /// How rows that do not pass the condition are passed over. Where few rows follow one another, it is faster to decode all of
+    /// them and take out those that have passed; but then a batch may take as many rows as there are between its first and its
+    /// last one.
+    fn skipping(&self, group: usize, chosen: usize, batch_rows: usize, batch_bytes: u64) -> RowSelectionPolicy {
+        let of_group = self.described.metadata().row_groups().get(group);
+        let columns = of_group.iter().flat_map(|g| self.leaves.iter().filter_map(|leaf| g.columns().get(*leaf)));
+        let bytes =
+            columns.map(|c| u64::try_from(c.uncompressed_size()).unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+        let rows = of_group.map_or(0, |group| usize::try_from(group.num_rows()).unwrap_or(0)).max(1);
+        let of_rows = u128::from(bytes) * wide(chosen) / wide(rows);
+        let of_batches = u128::from(batch_bytes) * wide(chosen.div_ceil(batch_rows.max(1)));
+        if of_rows.max(of_batches) > u128::from(AT_ONCE) {
+            return RowSelectionPolicy::Selectors;
+        }
+        // what lies before and behind these rows of the row group counts for the average
+        RowSelectionPolicy::Auto { threshold: FEW_TOGETHER.saturating_mul(rows.div_ceil(chosen.max(1))) }
+    }
+}
+
+fn wide(rows: usize) -> u128 {
+    u128::try_from(rows).unwrap_or(u128::MAX)
 }
 
 #[cfg(test)]

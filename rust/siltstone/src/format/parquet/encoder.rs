@@ -38,16 +38,33 @@ const HELP_AFTER_BYTES: usize = 1024 * 1024;
 
 /// One top-level column and the writers of its leaves.
 pub(crate) struct ColumnEncoder {
-    pub(crate) field: FieldRef,
-    pub(crate) writers: Vec<ArrowColumnWriter>,
+    field: FieldRef,
+    writers: Vec<ArrowColumnWriter>,
+    page_rows: usize,
+    /// Rows of the page that is not full yet, were it not for its bytes.
+    rows: usize,
 }
 
 impl ColumnEncoder {
+    /// Rows of a page are at most so many.
+    pub(crate) fn new(field: FieldRef, writers: Vec<ArrowColumnWriter>, page_rows: usize) -> Self {
+        Self { field, writers, page_rows: page_rows.max(1), rows: 0 }
+    }
+
+    /// A writer looks at its limits behind each call. It is called for the rows of one page: so the pages of all columns that are
+    /// not large begin with the same rows, which can be copied then.
     fn write(&mut self, array: &ArrayRef) -> std::result::Result<(), ParquetError> {
-        parts(array).iter().try_for_each(|part| {
-            cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
-            self.write_part(part)
-        })
+        let mut start = 0;
+        while start < array.len() {
+            let count = (self.page_rows - self.rows).min(array.len() - start);
+            for part in parts(&array.slice(start, count)) {
+                cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
+                self.write_part(&part)?;
+            }
+            self.rows = (self.rows + count) % self.page_rows;
+            start += count;
+        }
+        Ok(())
     }
 
     fn write_part(&mut self, array: &ArrayRef) -> std::result::Result<(), ParquetError> {

@@ -89,6 +89,16 @@ impl ParquetFile {
         }
     }
 
+    /// What its footer says.
+    pub(super) fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
+    /// Its bytes.
+    pub(super) fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
     /// Rows of the file.
     pub fn rows(&self) -> i64 {
         self.metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum()
@@ -283,6 +293,10 @@ impl ParquetFile {
 }
 
 impl DataFileReader for ParquetFile {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn rows(&self) -> i64 {
         Self::rows(self)
     }

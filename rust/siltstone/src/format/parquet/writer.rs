@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -25,11 +26,13 @@ use parquet::{
 
 use super::{
     bounds,
+    copied::Copied,
     dictionary::dictionaries,
     encodable::Encodable,
     encoder::{ColumnEncoder, Encoder},
     error::{encoder_panicked, writing},
     options::{LEAST_BLOCK_SIZE, ParquetWriteOptions},
+    reader::ParquetFile,
     schema::{Int96As, schema_with},
 };
 use crate::{
@@ -128,6 +131,36 @@ impl ParquetFileWriter {
         Ok(())
     }
 
+    /// Takes over rows of another file as they are encoded, as a row group; returns the bounds of their columns.
+    pub fn copy(&mut self, file: &ParquetFile, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+        self.end_row_group()?;
+        let copied = Copied::new(file, rows)?;
+        let mut group = self.file.next_row_group().map_err(|e| writing(&self.path, e))?;
+        let mut bounds = vec![None; self.fields.len()];
+        for (c, field) in self.fields.iter().enumerate() {
+            let first = self.first_leaf.get(c).copied().unwrap_or(self.leaves.len());
+            let next = self.first_leaf.get(c + 1).copied().unwrap_or(self.leaves.len());
+            for (leaf, described) in self.leaves.iter().enumerate().take(next).skip(first) {
+                let (close, bytes) = copied.chunk(leaf, described, &field.data_type)?;
+                if let (Some(slot), Some(known)) = (bounds.get_mut(c), close.metadata.statistics()) {
+                    *slot = Some(bounds::from_statistics(known, &field.data_type));
+                }
+                group.append_column(&bytes, close).map_err(|e| writing(&self.path, e))?;
+            }
+        }
+        group.close().map_err(|e| writing(&self.path, e))?;
+        let count = rows.end - rows.start;
+        for (slot, new) in self.bounds.iter_mut().zip(&bounds) {
+            let Some(new) = new.clone() else { continue };
+            *slot = Some(match slot.take() {
+                Some(old) => bounds::merge((old, self.rows), (new, count)),
+                None => new,
+            });
+        }
+        self.rows += count;
+        Ok(bounds)
+    }
+
     /// Bytes on disk and expected from what is buffered.
     pub fn size(&self) -> u64 {
         let buffered = self.encoder.as_ref().map_or(0, Encoder::encoded_bytes);
@@ -164,7 +197,8 @@ impl ParquetFileWriter {
         for (c, field) in self.encodable.schema().fields().iter().enumerate() {
             let next = self.first_leaf.get(c + 1).copied().unwrap_or(self.leaves.len());
             let count = next.saturating_sub(self.first_leaf.get(c).copied().unwrap_or(0));
-            encoders.push(ColumnEncoder { field: Arc::clone(field), writers: writers.by_ref().take(count).collect() });
+            let writers = writers.by_ref().take(count).collect();
+            encoders.push(ColumnEncoder::new(Arc::clone(field), writers, self.options.page_rows));
         }
         let weights: Vec<usize> = columns.iter().map(|c| c.get_buffer_memory_size().max(1)).collect();
         let (path, threads) = (&self.path, self.options.threads);

@@ -6,6 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 use super::{
     CompactResources, CompactUnit,
     rewriter::{ChangelogFiles, MergeTreeCompactRewriter, Upgrade, compared_columns, runs_above},
+    untouched::{Finder, Untouched},
 };
 use crate::{
     Result,
@@ -245,9 +246,18 @@ impl CompactTask<'_> {
         let changelog = produces_changelog
             .then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level))
             .transpose()?;
-        let merged = self.reader(applies, output, changelog.as_ref())?.read(sections);
+        let spec = FileWriteSpec::key_value(level, FileSource::Compact).within(self.resources.memory);
+        let writer = match output {
+            Output::Rewrite { .. } => Some(RollingWriter::new(self.ctx, self.partition, self.bucket, spec)?),
+            Output::Keep => None,
+        };
+        let untouched = match &writer {
+            Some(writer) if self.copies() => self.untouched(&sections, writer)?,
+            _ => Untouched::default(),
+        };
+        let merged = self.reader(applies, output, changelog.as_ref(), &untouched)?.read(sections);
         let dropped = self.dropped_deletes(&inputs, output)?;
-        let written = self.write(merged, output);
+        let written = self.write(merged, writer, untouched);
         let told = match (&written, &changelog) {
             (_, None) => Ok(Vec::new()),
             (Ok(_), Some(changelog)) => changelog.finish(),
@@ -300,32 +310,64 @@ impl CompactTask<'_> {
         Ok(Some(dropped))
     }
 
-    fn write(&self, merged: BatchStream, output: Output) -> Result<Vec<DataFileMeta>> {
-        if output == Output::Keep {
+    fn write(
+        &self,
+        merged: BatchStream,
+        writer: Option<RollingWriter>,
+        untouched: Untouched,
+    ) -> Result<Vec<DataFileMeta>> {
+        let Some(mut writer) = writer else {
             for batch in merged {
                 batch?;
             }
             return Ok(Vec::new());
-        }
-        let spec = FileWriteSpec::key_value(self.unit.output_level, FileSource::Compact).within(self.resources.memory);
-        let mut writer = RollingWriter::new(self.ctx, self.partition, self.bucket, spec)?;
+        };
         let merged = if self.resources.threads > 0 { read_ahead(merged, AHEAD) } else { merged };
-        for batch in merged {
-            if let Err(error) = batch.and_then(|b| writer.write(&b)) {
+        match untouched.write_among(merged, &mut writer) {
+            Ok(()) => writer.finish(),
+            Err(error) => {
                 writer.abort();
-                return Err(error);
+                Err(error)
             }
         }
-        writer.finish()
     }
 
-    fn reader(&self, applies: bool, output: Output, changelog: Option<&ChangelogFiles>) -> Result<SectionReader> {
+    /// Whether rows that no other run touches are as a rewrite would write them: a record alone stays as it is.
+    fn copies(&self) -> bool {
+        let o = &self.ctx.options;
+        self.rewriter == MergeTreeCompactRewriter::Plain
+            && !o.needs_lookup()
+            && !o.compaction_force_rewrite_all_files
+            && self.expiry.is_none()
+    }
+
+    fn untouched(&self, sections: &[Vec<SortedRun>], writer: &RollingWriter) -> Result<Untouched> {
+        let finder = Finder {
+            ctx: self.ctx,
+            partition: self.partition,
+            bucket: self.bucket,
+            key_types: &self.key_types,
+            deletions: &self.deletions,
+            writer,
+            memory: self.resources.memory,
+        };
+        finder.among(sections)
+    }
+
+    fn reader(
+        &self,
+        applies: bool,
+        output: Output,
+        changelog: Option<&ChangelogFiles>,
+        untouched: &Untouched,
+    ) -> Result<SectionReader> {
         let options = MergeReadOptions {
             drop_deletes: output == Output::Rewrite { drop_deletes: true },
             threads: self.resources.threads,
             spill_dir: self.resources.spill_dir.clone(),
             memory: self.resources.memory,
             deletions: self.deletions.clone(),
+            left_out: Arc::new(untouched.by_file()),
             expiry: self.expiry.clone(),
             batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
             ..MergeReadOptions::default()

@@ -5,6 +5,7 @@ mod manager;
 mod permits;
 mod rewriter;
 mod universal;
+mod untouched;
 
 use std::path::PathBuf;
 
