@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use arrow_array::RecordBatch;
 
-use super::{ParquetFile, ParquetFileWriter, ParquetWriteOptions, copied::blocks, parquet_schema};
+use super::{ParquetFile, ParquetFileWriter, ParquetWriteOptions, copyable::blocks, parquet_schema};
 use crate::{
     error::{Error, ErrorKind, Result},
     format::{DataFileReader, DataFileWriter, DataFormat, EncodedRows, Encoding, Footers, WriteOptions, WrittenFile},

@@ -19,6 +19,7 @@ mod claims;
 mod column_chunk;
 mod compact;
 mod copied;
+mod copyable;
 mod counted;
 mod data_format;
 mod decoder;
