@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from siltstone import _core
 from siltstone._args import flag, option_texts, optional_text, shown, text
+from siltstone._column_types import column_type
 from siltstone._handle import Unpicklable
 from siltstone._operation import operation
-from siltstone._sql_types import sql_type
 from siltstone.errors import InvalidArgument
 
 Column = str | list[str]
@@ -36,7 +36,6 @@ def _place(change: dict[str, Any]) -> str:
     return ".".join(found) if isinstance(found, (list, tuple)) else str(found)
 
 
-_OF_ARROW = frozenset(("pyarrow", "polars"))
 #: What each argument of a change must be.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "column": _column, "new_name": text, "key": text, "value": text, "after": optional_text,
@@ -77,18 +76,11 @@ class Alter(Unpicklable):
         return self
 
     def _type(self, column: Column, given: Any) -> Any:
-        """A type as the core takes it; those that ``create_table`` takes, but for Arrow's."""
+        """A type as the core takes it: one of those that ``create_table`` takes."""
         self._tried = True
-        if type(given).__module__.partition(".")[0] in _OF_ARROW or getattr(given, "__module__", "").startswith(
-            "polars"
-        ):
-            message = f"the type {shown(given)} is one of Arrow or polars, which are taken where a table is made"
-            raise InvalidArgument(
-                message, hint="write it in SQL, such as 'BIGINT', or as a type of Python, such as int"
-            )
         _column("name", column)
         name = column if isinstance(column, str) else ".".join(column)
-        return text("type", given) if isinstance(given, str) else sql_type(name, given)
+        return text("type", given) if isinstance(given, str) else column_type(name, given)
 
     def __repr__(self) -> str:
         """The table, and the changes that wait for :meth:`commit`."""
@@ -115,7 +107,8 @@ class Alter(Unpicklable):
 
         Args:
             name: Its name; a nested one as a list, ``["r", "x"]``.
-            type: Paimon SQL type, or a type of Python such as ``int``, ``list[str]`` or ``int | None``.
+            type: Paimon SQL type, a type of Python such as ``int``, ``list[str]`` or ``int | None``, or one of
+                pyarrow or polars.
             comment: Its comment.
             after: Put it behind this column; default last.
             first: Put it before all others; not together with ``after``.

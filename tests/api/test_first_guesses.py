@@ -526,8 +526,7 @@ def test_arguments_of_pypaimon_lead_to_ours(cat, t, attempt, here):
         (lambda cat, t: t.append([pl.DataFrame({"id": [1]})]), e.InvalidArgument, "one at a time"),
         (lambda cat, t: t.append(pa.array([1])), e.InvalidArgument, "one column without a name(.|\\n)*dict of columns"),
         # the hint was None, which drop_partitions() refuses
-        (lambda cat, t: t.alter().add_column("y", pa.string()), e.InvalidArgument, "write it in SQL, such as 'BIGINT'"),
-        (lambda cat, t: t.alter().add_column("y", pl.Int64), e.InvalidArgument, "as a type of Python, such as int"),
+        (lambda cat, t: t.alter().add_column("y", pl.Object), e.UnsupportedType, "none of Arrow's"),
         (lambda cat, t: t.alter().add_column("y", decimal.Decimal), e.UnsupportedType, "DECIMAL\\(12, 2\\)"),
         (lambda cat, t: t.alter().add_column("y", 5), e.InvalidArgument, "5 where its type is expected"),
         (lambda cat, t: t.drop_partitions([]), e.InvalidArgument, r"names no partition(.|\n)*give a dict such as"),
@@ -693,6 +692,25 @@ def test_columns_are_added_with_the_types_that_tables_are_made_with(cat, t):
     for name, kind in types.items():
         change.add_column(name, kind)
     change.set_type("n", int).commit()
+    made = cat.create_table("db.x", types).schema
+    assert [t.schema.field(name).type for name in types] == [made.field(name).type for name in types]
+    assert t.schema.field("n").type == pa.int64()
+
+
+def test_columns_are_added_with_types_of_arrow_and_polars(cat, t):
+    """They were refused, with the hint to write SQL; `create_table` takes them."""
+    types = {
+        "a": pa.int16(),
+        "b": pa.decimal128(12, 2),
+        "c": pa.list_(pa.struct([("x", pa.string()), ("y", pa.timestamp("ms"))])),
+        "d": pl.Float32,
+        "e": pl.List(pl.Date),
+        "f": pl.Datetime("us", "UTC"),
+    }
+    change = t.alter()
+    for name, kind in types.items():
+        change.add_column(name, kind)
+    change.set_type("n", pa.int64()).commit()
     made = cat.create_table("db.x", types).schema
     assert [t.schema.field(name).type for name in types] == [made.field(name).type for name in types]
     assert t.schema.field("n").type == pa.int64()

@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from siltstone._args import shown, texts_in
+from siltstone._column_types import of_types
 from siltstone.catalog.columns_text import columns_of_text
-from siltstone.catalog.given import check_arrow, dataclass_types, of_types, schema_in
+from siltstone.catalog.given import check_arrow, dataclass_types, schema_in
 from siltstone.errors import IllegalSchema, InvalidArgument
 
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
-use siltstone::{schema::NewTable, table};
+use siltstone::{schema::NewTable, table, types::data_type_from_arrow};
 
 use crate::{
     error::Result,
@@ -16,7 +16,15 @@ use crate::{
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(column_types, m)?)?;
     m.add_class::<Catalog>()
+}
+
+/// The types of a table's columns for those of an Arrow schema, in SQL.
+#[pyfunction]
+fn column_types(schema: PySchema) -> Result<Vec<String>> {
+    let fields = schema.into_inner();
+    fields.fields().iter().map(|field| Ok(data_type_from_arrow(field)?.to_string())).collect()
 }
 
 type Options = BTreeMap<String, String>;

@@ -61,3 +61,42 @@ fn with_bounds(
         Statistics::Int96(_) => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::data_type::ByteArray;
+
+    use super::*;
+    use crate::types::TypeKind;
+
+    fn text(least: Option<&str>, greatest: Option<&str>, nulls: u64) -> Statistics {
+        let owned = |text: Option<&str>| text.map(ByteArray::from);
+        Statistics::ByteArray(ValueStatistics::new(owned(least), owned(greatest), None, Some(nulls), false))
+    }
+
+    #[test]
+    fn the_bounds_lie_furthest_out() {
+        let t = DataType::new(TypeKind::VarChar(99));
+        let pages = [text(Some("b"), Some("m"), 1), text(Some("ba"), Some("q"), 0), text(Some("a"), Some("c"), 2)];
+        let all = joined(&pages[0], &pages.iter().collect::<Vec<_>>(), 3, &t).unwrap();
+        assert_eq!((all.min_bytes_opt(), all.max_bytes_opt()), (Some(&b"a"[..]), Some(&b"q"[..])));
+        assert_eq!(all.null_count_opt(), Some(3));
+        assert!(joined(&pages[0], &[&text(Some("b"), None, 0)], 0, &t).is_none());
+        let none = joined(&pages[0], &[], 7, &t).unwrap();
+        assert_eq!((none.min_bytes_opt(), none.null_count_opt()), (None, Some(7)));
+    }
+
+    /// Decimals of many digits are bytes with a sign: the greatest is not that of the greatest bytes.
+    #[test]
+    fn values_are_compared_by_their_type() {
+        let t = DataType::new(TypeKind::Decimal { precision: 30, scale: 0 });
+        let page = |least: [u8; 2], greatest: [u8; 2]| {
+            let bytes = |bytes: [u8; 2]| parquet::data_type::FixedLenByteArray::from(bytes.to_vec());
+            let (least, greatest) = (Some(bytes(least)), Some(bytes(greatest)));
+            Statistics::FixedLenByteArray(ValueStatistics::new(least, greatest, None, Some(0), false))
+        };
+        let (negative, positive) = (page([0xff, 0xf0], [0xff, 0xff]), page([0, 1], [0, 7]));
+        let both = joined(&negative, &[&positive, &negative], 0, &t).unwrap();
+        assert_eq!((both.min_bytes_opt(), both.max_bytes_opt()), (Some(&[0xff, 0xf0][..]), Some(&[0, 7][..])));
+    }
+}

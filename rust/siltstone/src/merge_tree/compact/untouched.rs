@@ -305,3 +305,61 @@ fn parts(blocks: Vec<(EncodedRows, Ends)>, least: u64, most: u64) -> Vec<(Range<
         |rows: &EncodedRows| rows.bytes >= least && rows.dictionaries.saturating_mul(DICTIONARIES) <= rows.bytes;
     found.into_iter().filter(|(rows, _)| worth(rows)).map(|(rows, ends)| (rows.rows, ends)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TypeKind;
+
+    fn key(number: i32) -> Key {
+        let types = [DataType::not_null(TypeKind::Int)];
+        let bytes = BinaryRow::from_datums(&types, &[Datum::Int(number)]).unwrap().to_serialized();
+        Key::of(&bytes, &types).unwrap()
+    }
+
+    fn numbers(ends: &[Ends]) -> Vec<(i32, i32)> {
+        let number = |key: &Key| match key.values.as_slice() {
+            [Datum::Int(number)] => *number,
+            other => panic!("{other:?}"),
+        };
+        ends.iter().map(|(first, last)| (number(first), number(last))).collect()
+    }
+
+    #[test]
+    fn ranges_of_keys_that_meet_are_one() {
+        let ends = |pairs: &[(i32, i32)]| pairs.iter().map(|(a, b)| (key(*a), key(*b))).collect::<Vec<Ends>>();
+        assert_eq!(
+            numbers(&joined(ends(&[(9, 12), (-3, 0), (1, 4), (2, 3), (4, 6), (7, 7)]))),
+            [(-3, 0), (1, 6), (7, 7), (9, 12)]
+        );
+        assert!(joined(Vec::new()).is_empty());
+    }
+
+    /// Blocks of ten rows; which row group they are of, and their bytes.
+    fn blocks(of: &[(usize, u64)]) -> Vec<(EncodedRows, Ends)> {
+        let block = |(at, (group, bytes)): (i32, &(usize, u64))| {
+            let rows = i64::from(at) * 10..i64::from(at) * 10 + 10;
+            let ends = (key(at * 10), key(at * 10 + 9));
+            (EncodedRows { rows, group: *group, bytes: *bytes, dictionaries: 5 }, ends)
+        };
+        (0..).zip(of).map(block).collect()
+    }
+
+    #[test]
+    fn neighbours_of_a_row_group_are_copied_together_where_they_are_large_enough() {
+        let of = |blocks, least, most| -> Vec<(i64, i64, (i32, i32))> {
+            let found = parts(blocks, least, most).into_iter();
+            found.map(|(rows, ends)| (rows.start, rows.end, numbers(&[ends])[0])).collect()
+        };
+        let all = blocks(&[(0, 20), (0, 20), (1, 20), (1, 5), (2, 10)]);
+        assert_eq!(of(all.clone(), 20, 100), [(0, 20, (0, 19)), (20, 40, (20, 39))]);
+        // no more than so many bytes, if a block has not more
+        assert_eq!(of(all.clone(), 20, 30), [(0, 10, (0, 9)), (10, 20, (10, 19)), (20, 40, (20, 39))]);
+        // the one in the middle is not free
+        let some: Vec<_> = all.iter().take(3).filter(|(block, _)| block.rows.start != 10).cloned().collect();
+        assert_eq!(of(some, 20, 100), [(0, 10, (0, 9)), (20, 30, (20, 29))]);
+        // dictionaries would come again with each
+        assert_eq!(of(blocks(&[(0, 19)]), 0, 100), []);
+        assert_eq!(of(blocks(&[(0, 20)]), 0, 100), [(0, 10, (0, 9))]);
+    }
+}
