@@ -11,9 +11,7 @@ import datetime as dt
 import json
 import os
 import pathlib
-import platform
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import IO, Any
@@ -21,6 +19,7 @@ from typing import IO, Any
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from drivers import Java, PythonEngine, Unavailable
 from generate import generate
+from machine import machine
 from report import (
     compare,
     disagreements,
@@ -44,16 +43,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the five inputs together")
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds per engine; the median is reported")
     parser.add_argument("--warmup", type=int, default=1, help="rounds before, not counted")
-    parser.add_argument("--only", default="dedup_zstd,append_zstd", help=f"scenarios out of {','.join(SCENARIOS)}")
-    parser.add_argument("--engines", default=",".join(DEFAULT), help=f"out of {','.join(ALL)}")
+    parser.add_argument(
+        "--only", default="dedup_zstd,append_zstd", help=f"scenarios out of {','.join(SCENARIOS)}, or all"
+    )
+    parser.add_argument("--engines", default=",".join(DEFAULT), help=f"out of {','.join(ALL)}, or all")
     parser.add_argument(
         "--work", type=pathlib.Path, default=REPOSITORY / "target/bench", help="inputs, tables, results"
     )
     parser.add_argument("--java-opts", default="-Xmx8g", help="for the JVM")
+    parser.add_argument("--json", type=pathlib.Path, help="where the JSON is written, too")
     parser.add_argument("--strict", action="store_true", help="fail when a goal is not met")
     args = parser.parse_args()
     args.work = args.work.resolve()
-    args.scenarios = [SCENARIOS[name] for name in args.only.split(",")]
+    args.engines = ALL if args.engines == "all" else args.engines.split(",")
+    args.scenarios = (
+        list(SCENARIOS.values()) if args.only == "all" else [SCENARIOS[name] for name in args.only.split(",")]
+    )
     return args
 
 
@@ -63,7 +68,7 @@ def engines(args: argparse.Namespace, log: IO[str]) -> Iterator[list[Any]]:
     inputs = args.work / f"inputs-{args.rows}"
     started: list[Any] = []
     try:
-        for name in args.engines.split(","):
+        for name in args.engines:
             try:
                 if name == "java":
                     started.append(Java(inputs, args.work, args.java_opts, log))
@@ -127,24 +132,6 @@ def java_checks(engines: list[Any], scenario: dict, phases: dict[str, dict], arg
         return [f"{scenario['name']}: Java about our table: {why}"]
 
 
-def machine() -> dict[str, Any]:
-    """Where this ran."""
-    model = platform.processor()
-    with contextlib.suppress(OSError):
-        info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-        model = next(s.split(":", 1)[1].strip() for s in info.splitlines() if s.startswith("model name"))
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], check=False, cwd=REPOSITORY, capture_output=True, text=True
-    )
-    return {
-        "cpus": os.cpu_count(),
-        "cpu": model,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "revision": revision.stdout.strip(),
-    }
-
-
 def main() -> int:
     args = arguments()
     args.work.mkdir(parents=True, exist_ok=True)
@@ -192,7 +179,8 @@ def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], p
         "problems": problems,
         "measurements": raw,
     }
-    (results / f"{now}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    for path in filter(None, (results / f"{now}.json", args.json)):
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(text)
     say(f"written: {results / now}.json and .md")
 
