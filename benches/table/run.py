@@ -39,6 +39,8 @@ PARTS = {
     "peers": ("python/peers.py", ["rows"]),
     "metadata": ("python/metadata.py", ["files"]),
     "suite": ("suite/run.py", ["rows"]),
+    "large": ("python/large.py", ["large"]),
+    "threads": ("python/threads.py", ["rows"]),
 }
 
 

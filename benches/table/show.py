@@ -94,7 +94,7 @@ def plot(lines: Sequence[Line], path: pathlib.Path) -> bool:
         axes.axvline(1, color="black", linewidth=1, label="bar")
         for at, line in enumerate(shown):
             unit = "" if line.other is not None else line.goal.unit
-            axes.annotate(f" {figure(line.value, unit)}", (far(line), at), va="center", fontsize=8)
+            axes.annotate(f" {figure(line.value, unit)}", (max(far(line), 1), at), va="center", fontsize=8)
         axes.set_xscale("log")
         axes.set_xlabel("value / bar (less is better)")
         axes.legend(loc="lower right")
