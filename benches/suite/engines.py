@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from other_engines import OTHERS
 
 TABLE = "bench.t"
 
@@ -121,7 +122,7 @@ class PyPaimonNative(PyPaimon):
         return f"{version('pypaimon')} + rust {version('pypaimon-rust')}"
 
 
-ENGINES = {"siltstone": Siltstone, "pypaimon": PyPaimon, "pypaimon-native": PyPaimonNative}
+ENGINES = {"siltstone": Siltstone, "pypaimon": PyPaimon, "pypaimon-native": PyPaimonNative, **OTHERS}
 
 
 def peak_mb() -> float:
@@ -154,9 +155,13 @@ def sums(column: pa.ChunkedArray) -> list[Any]:
     kind = column.type
     if pa.types.is_struct(kind):
         return [each for part in column.flatten() for each in sums(part)]
-    if pa.types.is_map(kind):
-        lists = [pa.ListArray.from_arrays(chunk.offsets, chunk.items) for chunk in column.chunks]
-        column = pa.chunked_array(lists, type=pa.list_(kind.item_type))
+    if pa.types.is_map(kind):  # others have lists of pairs
+        pair = pa.struct({"key": kind.key_type, "value": kind.item_type})
+        pairs = [pa.StructArray.from_arrays([chunk.keys, chunk.items], fields=list(pair)) for chunk in column.chunks]
+        lists = [
+            pa.ListArray.from_arrays(chunk.offsets, each) for chunk, each in zip(column.chunks, pairs, strict=True)
+        ]
+        column = pa.chunked_array(lists, type=pa.list_(pair))
         kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return [pc.sum(pc.list_value_length(column)).as_py(), *sums(pc.list_flatten(column))]
@@ -178,7 +183,13 @@ def answer(engine: Any, ask: dict) -> dict:
     """Carry out one request."""
     match ask["do"]:
         case "hello":
-            return {"version": engine.hello(), "phases": sorted(engine.phases), "pyarrow": pa.__version__}
+            merges = getattr(engine, "merges", True)
+            return {
+                "version": engine.hello(),
+                "phases": sorted(engine.phases),
+                "merges": merges,
+                "pyarrow": pa.__version__,
+            }
         case "create":
             schema = pq.read_schema(ask["inputs"][0])
             engine.create(ask["dir"], ask["scenario"], schema.remove_metadata())

@@ -8,7 +8,8 @@ key below rows once, shuffled, and `upsert.parquet` a random tenth of them.
 `known-0..4.parquet` repeat keys of the files before in 30 % of their rows. `wide-0..9.parquet` hold every key below
 2 x rows once, rows/5 in a file, and `moved.parquet` rows/5 of these keys with other values. `spread-0..4.parquet` have one
 row with a new key for each of 1,000 values of `a`, however many rows are asked for. `long-`, `broad-` and `nested-0..4.parquet`
-overlap as `merge` does, a twenty-fifth of its rows; `shapes.py` has their columns. The others have ten: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
+overlap as `merge` does, a twenty-fifth of its rows; `shapes.py` has their columns. `tpch.py` makes
+`orders`, `lineitem` and their changes. The others have ten: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
 one of full entropy), a text of 20 values, a text that is nearly unique, a BOOLEAN, a TIMESTAMP(6); 2 % nulls outside
 the key.
 """
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tpch
 from shapes import SHAPES
 
 FILES = 5
@@ -139,6 +141,8 @@ KINDS: dict[str, Callable[[int], Iterator[tuple[str, pa.Table]]]] = {
     "moved": _moved,
     "spread": _spread,
     **{kind: functools.partial(_shaped, kind=kind) for kind in SHAPES},
+    **{name: functools.partial(tpch.loaded, name=name) for name in tpch.TABLES},
+    **{f"{name}changes": functools.partial(tpch.changes, name=name) for name in tpch.TABLES},
 }
 
 

@@ -1,4 +1,4 @@
-"""Whole jobs side by side: siltstone, warm Java Paimon and pypaimon on the same seeded rows, in turn.
+"""Whole jobs side by side: siltstone, warm Java Paimon, pypaimon and engines without Paimon on the same seeded rows, in turn.
 
     python benches/suite/run.py [--rows 5000000] [--rounds 3] [--only dedup_zstd,append_zstd] [--engines siltstone,java]
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from drivers import Java, PythonEngine, Unavailable
+from drivers import OTHERS, Java, PythonEngine, Unavailable, takes_part
 from generate import generate
 from machine import machine
 from report import (
@@ -33,7 +33,7 @@ from report import (
 from scenarios import SCENARIOS
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
-ALL = ["siltstone", "java", "pypaimon-native", "pypaimon"]
+ALL = ["siltstone", "java", "pypaimon-native", "pypaimon", *OTHERS]
 DEFAULT = ["siltstone", "java", "pypaimon-native"]
 
 
@@ -97,7 +97,7 @@ def inputs_of(scenarios: list[dict]) -> list[str]:
 def measure(engines: list[Any], scenario: dict, args: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
     """phase -> engine -> measurements of each counted round; who goes first changes from round to round."""
     found: dict[str, dict[str, list[dict]]] = {p["name"]: {e.name: [] for e in engines} for p in scenario["phases"]}
-    able = list(engines)
+    able = [engine for engine in engines if takes_part(engine.name, scenario)]
     for number in range(args.warmup + args.rounds):
         turn = number % max(1, len(able))
         for engine in able[turn:] + able[:turn]:

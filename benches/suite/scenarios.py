@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tpch import LINEITEM_COLUMNS, ORDERS_COLUMNS
+
 COLUMNS = {
     "id": "BIGINT NOT NULL",
     "a": "INT",
@@ -106,6 +108,16 @@ def _written(kind: str) -> list[dict]:
     return [{"name": "write", "op": "write", "inputs": _five(kind)}, {"name": "read_merge", "op": "read"}]
 
 
+def _refreshed(table: str) -> list[dict]:
+    """A table of TPC-H, loaded and compacted; five batches of new and changed rows; compacted again."""
+    return [
+        {"name": "load", "op": "write", "inputs": _five(table)},
+        {"name": "load_compact", "op": "compact", "full": True},
+        {"name": "upsert", "op": "write", "inputs": _five(f"{table}changes")},
+        *_merging([])[1:],
+    ]
+
+
 _DYNAMIC = {"bucket": "-1", "write-only": "true"}
 # Every key is there, nearly all move to another partition. In `load` all keys are new, and no partition has more than a
 # bucket takes: Java is told the bucket that its assigner would choose, because loading by it takes minutes.
@@ -152,6 +164,14 @@ SCENARIOS = {
         _scenario("long_zstd", ["id"], _ONE_BUCKET, _merging(_five("long")), columns=LONG_COLUMNS),
         _scenario("broad_zstd", ["id"], _ONE_BUCKET, _merging(_five("broad")), columns=BROAD_COLUMNS),
         _scenario("nested_zstd", ["id"], _ONE_BUCKET, _merging(_five("nested")), columns=NESTED_COLUMNS),
+        _scenario("tpch_orders", ["o_orderkey"], _ONE_BUCKET, _refreshed("orders"), columns=ORDERS_COLUMNS),
+        _scenario(
+            "tpch_lineitem",
+            ["l_orderkey", "l_linenumber"],
+            _ONE_BUCKET,
+            _refreshed("lineitem"),
+            columns=LINEITEM_COLUMNS,
+        ),
     )
 }
 
