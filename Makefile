@@ -191,13 +191,14 @@ bench: $(BENCH_VENV)/.built
 	$(BENCH_VENV)/bin/python benches/table/run.py $(BENCH_ARGS)
 
 # Everything, one after the other, whatever fails; what failed is said at the end. SUITE_ARGS goes to the suite.
-BENCHES := import_time planning upkeep report bitmaps bridges merges vector_writes
+BENCHES := import_time planning bitmaps bridges merges vector_writes
 bench-full: $(BENCH_VENV)/.built
 	@failed=""; \
 	run() { echo "== $$*"; $(BENCH_VENV)/bin/python "$$@" || failed="$$failed $$1"; }; \
 	run benches/table/run.py $(BENCH_ARGS); \
 	run benches/suite/run.py --only all --engines all $(SUITE_ARGS); \
 	for name in $(BENCHES); do run benches/python/$$name.py; done; \
+	for name in upkeep report; do run benches/python/$$name.py target/bench/$$name; done; \
 	if $(BENCH_VENV)/bin/python -c "import pyspark" 2> /dev/null; then run benches/python/spark_sql.py; \
 	else echo "benches/python/spark_sql.py is left out: there is no pyspark in $(BENCH_VENV)"; fi; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
