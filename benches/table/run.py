@@ -131,7 +131,9 @@ def main() -> int:
     last = recorded.load(RECORD)
     worse = recorded.fallen(found.lines, last, words, sizes)
     tell(args, found, where, worse, time.perf_counter() - start)
-    if os.environ.get("BENCH_RECORD") and not found.failed:
+    if last and last["sizes"] != sizes:
+        print("Nothing was compared with the record, which is of other sizes.")
+    if os.environ.get("BENCH_RECORD", "0") not in ("", "0") and not found.failed:
         recorded.save(RECORD, recorded.document(found.lines, last, words, sizes))
         print(f"recorded: {RECORD}")
         return 0
