@@ -1,10 +1,10 @@
 """Whole jobs beside the best single-node engines on the same files and rows: polars, DuckDB and pyarrow.
 
-    python benches/python/peers.py [--rows 5000000] [--rounds 3] [--only read,filter,columns,merge_read,write,batch,compact,changed,key]
+    python benches/python/peers.py [--rows 5000000] [--rounds 3] [--only read,filter,...] [--json FILE]
 
 The rows are the suite's: five files of `--rows`/5 random keys that merge to 46 % of them, ten columns, one bucket. The engines
 take turns; each round begins with another one, the first round is not counted, medians. Every answer is compared before a
-time counts. The bar of each line is what the ratio should be at most; what misses it is marked.
+time counts. `../table/goals.py` has the bar of each line, the most that the ratio should be.
 
 read        all columns of the compacted file, beside polars, pyarrow and DuckDB reading the same file into memory
 filter      rows of the compacted file by a condition on a value column (one in twenty), beside the same
@@ -32,147 +32,64 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import siltstone as st
+from side_by_side import COLUMNS, SEED, Bench, newest, rows_of, total
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "suite"))
-from generate import FILES, SEED, rows_of
-from scenarios import COLUMNS
-
-Job = Callable[[], Any]
-Check = Callable[[Any], Any]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "table"))
+from lines import save
 
 
-class Bench:
-    """The tables, and how a line is measured and shown."""
-
-    def __init__(self, place: pathlib.Path, rows: int, rounds: int) -> None:
-        self.place, self.rounds, self.rows = place, rounds, rows
-        self.cat = st.connect(place / "lake")
-        self.cat.create_database("b")
-        self.numbers = iter(range(1_000_000))
-        part = rows // FILES
-        self.inputs = []
-        for number in range(FILES):
-            rng = np.random.default_rng([SEED, 1, number])
-            self.inputs.append(rows_of(rng.permutation(rows // 2)[:part], rng))
-        self.runs = self.table()
-        for rows_of_file in self.inputs:
-            self.runs.upsert(rows_of_file)
-        self.compacted = self.copy(self.runs)
-        self.compacted.compact(full=True)
-        self.missed = 0
-        print(f"{rows:,} rows, {self.count():,} of them stay; {rounds} rounds; load {os.getloadavg()[0]:.1f}")
-        print(f"{'':24}{'ours':>10}{'other':>10}  ratio   bar")
-
-    def table(self) -> Any:
-        options = {"bucket": "1", "write-only": "true"}
-        return self.cat.create_table(f"b.t{next(self.numbers)}", COLUMNS, primary_key=["id"], options=options)
-
-    def copy(self, table: Any) -> Any:
-        """The same table under another name, in the same directory's neighbour."""
-        target = pathlib.Path(table.location).parent / f"t{next(self.numbers)}"
-        shutil.copytree(table.location, target)
-        return self.cat.table(f"b.{target.name}")
-
-    def count(self) -> int:
-        return int(self.compacted.scan().count())
-
-    def file(self) -> str:
-        """The file of the compacted table."""
-        (only,) = self.compacted.files()
-        return str(only["path"])
-
-    def medians(self, jobs: dict[str, Job], check: Check | None = None) -> dict[str, tuple[float, float]]:
-        """Wall and processor seconds; with `check` all answers must agree."""
-        wall: dict[str, list[float]] = {name: [] for name in jobs}
-        busy: dict[str, list[float]] = {name: [] for name in jobs}
-        names = list(jobs)
-        for number in range(self.rounds + 1):
-            answers = {}
-            for name in names[number % len(names) :] + names[: number % len(names)]:
-                os.sync()
-                used, start = time.process_time(), time.perf_counter()
-                answer = jobs[name]()
-                if number:
-                    wall[name].append(time.perf_counter() - start)
-                    busy[name].append(time.process_time() - used)
-                answers[name] = check(answer) if check else None
-                del answer
-            if len({str(answer) for answer in answers.values()}) != 1:
-                sys.exit(f"PROBLEM: not the same answers: {answers}")
-        return {name: (statistics.median(wall[name]), statistics.median(busy[name])) for name in names}
-
-    def say(self, what: str, ours: float, other: float | None, bar: float | None) -> None:
-        """A line: milliseconds, and the ratio (or ours alone) against the bar."""
-        value = 1000 * ours if other is None else ours / other
-        mark = "" if bar is None else f"{bar:6g}{'' if value <= bar else '  MISSED'}"
-        self.missed += bar is not None and value > bar
-        shown = f"{'':10}{'':7}" if other is None else f"{1000 * other:10.1f}{value:7.2f}"
-        print(f"{what:24}{1000 * ours:10.1f}{shown}{mark}", flush=True)
-
-    def against(self, what: str, found: dict[str, tuple[float, float]], bars: dict[str, float]) -> None:
-        for name in found:
-            if name != "ours":
-                self.say(f"{what} / {name}", found["ours"][0], found[name][0], bars.get(name))
+def rows_in(table: Any) -> tuple[int, ...]:
+    """What a table of ours holds."""
+    return total(table.scan().to_arrow())
 
 
-def total(answer: Any) -> int:
-    """Rows and the sum of a column, of whatever an engine gives."""
-    if isinstance(answer, pl.DataFrame):
-        answer = answer.to_arrow()
-    return int(answer.num_rows) * 10**12 + int(pc.sum(answer["c"]).as_py())
+def rows_of_file(path: str) -> tuple[int, ...]:
+    """What a file holds."""
+    return total(pq.read_table(path))
 
 
-def read(bench: Bench, columns: list[str] | None = None, what: str = "read") -> None:
+def read(bench: Bench, columns: list[str] | None = None) -> None:
     file, names = bench.file(), columns or list(COLUMNS)
     chosen = ", ".join(names)
-    found = bench.medians(
-        {
-            "ours": lambda: bench.compacted.scan(columns).to_arrow(),
-            "polars": lambda: pl.read_parquet(file, columns=names),
-            "pyarrow": lambda: pq.read_table(file, columns=names),
-            "duckdb": lambda: duckdb.sql(f"SELECT {chosen} FROM read_parquet('{file}')").to_arrow_table(),
-        },
-        total,
-    )
+    jobs = {
+        "ours": lambda: bench.compacted.scan(columns).to_arrow(),
+        "polars": lambda: pl.read_parquet(file, columns=names),
+        "pyarrow": lambda: pq.read_table(file, columns=names),
+        "duckdb": lambda: duckdb.sql(f"SELECT {chosen} FROM read_parquet('{file}')").to_arrow_table(),
+    }
+    expected = None if columns else bench.merged
+    found = bench.times(jobs, dict.fromkeys(jobs, total), expected)
     if columns is None:
-        bench.against(what, found, {"polars": 1.0})
+        bench.against("read", found, "polars", "read")
     else:
-        best = min((name for name in found if name != "ours"), key=lambda name: found[name][0])
-        bench.against(what, found, {best: 1.05})
+        best = min((name for name in found if name != "ours"), key=lambda name: statistics.median(found[name][0]))
+        bench.against("two columns", found, best, "columns")
 
 
 def columns(bench: Bench) -> None:
-    read(bench, ["id", "c"], "two columns")
+    read(bench, ["id", "c"])
 
 
 def filtered(bench: Bench) -> None:
     file = bench.file()
     names = list(COLUMNS)
-    found = bench.medians(
-        {
-            "ours": lambda: bench.compacted.scan(filter="city = 'Oslo'").to_arrow(),
-            "polars": lambda: pl.scan_parquet(file).select(names).filter(pl.col("city") == "Oslo").collect(),
-            "duckdb": lambda: duckdb.sql(
-                f"SELECT {', '.join(names)} FROM read_parquet('{file}') WHERE city = 'Oslo'"
-            ).to_arrow_table(),
-        },
-        total,
-    )
-    bench.against("filter", found, {"polars": 1.1})
+    query = f"SELECT {', '.join(names)} FROM read_parquet('{file}') WHERE city = 'Oslo'"
+    jobs = {
+        "ours": lambda: bench.compacted.scan(filter="city = 'Oslo'").to_arrow(),
+        "polars": lambda: pl.scan_parquet(file).select(names).filter(pl.col("city") == "Oslo").collect(),
+        "duckdb": lambda: duckdb.sql(query).to_arrow_table(),
+    }
+    bench.against("filter", bench.times(jobs, dict.fromkeys(jobs, total)), "polars", "filter")
 
 
 def merge_read(bench: Bench) -> None:
     files = sorted(pathlib.Path(bench.runs.location).glob("bucket-0/data-*"))
-    found = bench.medians(
-        {
-            "ours": lambda: bench.runs.scan().to_arrow(),
-            "pyarrow": lambda: [pq.read_table(file) for file in files],
-        }
-    )
-    bench.against("merge-read", found, {"pyarrow": 1.6})
+    jobs: dict[str, Callable[[], Any]] = {
+        "ours": lambda: bench.runs.scan().to_arrow(),
+        "pyarrow": lambda: [pq.read_table(file) for file in files],
+    }
+    bench.against("merge-read", bench.times(jobs, {"ours": total}, bench.merged), "pyarrow", "merge_read")
 
 
 def write(bench: Bench) -> None:
@@ -182,55 +99,68 @@ def write(bench: Bench) -> None:
     connection = duckdb.connect()
     connection.register("rows", rows)
     tables = iter([bench.table() for _ in range(bench.rounds + 1)])
-    found = bench.medians(
-        {
-            "ours": lambda: next(tables).upsert(rows),
-            "polars": lambda: frame.sort("id").write_parquet(out, compression="zstd", compression_level=1),
-            "duckdb": lambda: connection.execute(
-                f"COPY (SELECT * FROM rows ORDER BY id) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
-            ),
-        }
-    )
-    bench.against("write", found, {"polars": 1.25})
+    copy = f"COPY (SELECT * FROM rows ORDER BY id) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
+
+    def ours() -> Any:
+        table = next(tables)
+        table.upsert(rows)
+        return table
+
+    jobs = {
+        "ours": ours,
+        "polars": lambda: frame.sort("id").write_parquet(out, compression="zstd", compression_level=1),
+        "duckdb": lambda: connection.execute(copy),
+    }
+    checks: dict[str, Callable[[Any], Any]] = dict.fromkeys(jobs, lambda _: rows_of_file(out)) | {"ours": rows_in}
+    bench.against("write", bench.times(jobs, checks, total(rows)), "polars", "write")
 
 
 def batch(bench: Bench) -> None:
     four = pa.concat_tables(bench.inputs[:4]).combine_chunks()
-    pair = iter([(bench.table(), bench.table()) for _ in range(bench.rounds + 1)])
-    current: dict[str, Any] = {}
+    tables = iter([bench.table() for _ in range(2 * bench.rounds + 2)])
 
-    def table(which: str) -> Any:
-        if not current:
-            current["ours"], current["four"] = next(pair)
-        return current.pop(which)
-
-    def four_times() -> None:
-        target = table("four")
-        for rows in bench.inputs[:4]:
+    def writing(batches: list[pa.Table]) -> Any:
+        target = next(tables)
+        for rows in batches:
             target.upsert(rows)
+        return target
 
-    found = bench.medians({"ours": lambda: table("ours").upsert(four), "four": four_times})
-    bench.say("one batch / four", found["ours"][0], found["four"][0], 1.15)
+    jobs = {"ours": lambda: writing([four]), "four": lambda: writing(bench.inputs[:4])}
+    found = bench.times(jobs, dict.fromkeys(jobs, rows_in), newest(bench.inputs[:4]))
+    bench.say("one batch / four", found["ours"][0], found["four"][0], "batch", "ours, in four")
+
+
+def compacting(tables: list[Any]) -> Callable[[], Any]:
+    """A job: each time the next of these tables is compacted, and is the answer."""
+    left = iter(tables)
+
+    def job() -> Any:
+        table = next(left)
+        table.compact(full=True)
+        return table
+
+    return job
 
 
 def compact(bench: Bench) -> None:
-    copies = iter([bench.copy(bench.runs) for _ in range(bench.rounds + 1)])
+    copies = [bench.copy(bench.runs) for _ in range(bench.rounds + 1)]
     files = sorted(pathlib.Path(bench.runs.location).glob("bucket-0/data-*"))
-    compacted, out = bench.file(), str(bench.place / "limit.parquet")
+    out = str(bench.place / "limit.parquet")
+    decoded = pq.read_table(bench.file(), use_threads=False)
 
     def limit() -> None:
         """Every input is decoded and the output encoded: nothing is merged, one thread."""
         for file in files:
             pq.read_table(file, use_threads=False)
-        rows = decoded[0]
-        pq.write_table(rows, out, compression="zstd", compression_level=1)
+        pq.write_table(decoded, out, compression="zstd", compression_level=1)
 
-    decoded = [pq.read_table(compacted, use_threads=False)]
+    checks = {"ours": rows_in, "limit": lambda _: rows_of_file(out)}
     pa.set_cpu_count(1)
-    found = bench.medians({"ours": lambda: next(copies).compact(full=True), "limit": limit})
+    found = bench.times({"ours": compacting(copies), "limit": limit}, checks, bench.merged)
     pa.set_cpu_count(os.cpu_count() or 1)
-    bench.say("compact / limit, wall", found["ours"][0], found["limit"][0], 0.42)
-    bench.say("compact / limit, CPU", found["ours"][1], found["limit"][1], 0.78)
+    for number, kind in enumerate(("wall", "cpu")):
+        ours, least = found["ours"][number], found["limit"][number]
+        bench.say(f"compact / limit, {kind}", ours, least, f"compact_{kind}", "pyarrow, one thread")
 
 
 def changed(bench: Bench) -> None:
@@ -241,7 +171,7 @@ def changed(bench: Bench) -> None:
     rows = rows_of(np.arange(low, low + count // 100), rng)
     base = bench.copy(bench.compacted)
     base.upsert(rows)
-    copies = iter([bench.copy(base) for _ in range(bench.rounds + 1)])
+    copies = [bench.copy(base) for _ in range(bench.rounds + 1)]
     file, out = bench.file(), bench.place / "copied.parquet"
 
     def copy() -> None:
@@ -249,19 +179,23 @@ def changed(bench: Bench) -> None:
         with out.open("rb") as written:
             os.fsync(written.fileno())
 
-    found = bench.medians({"ours": lambda: next(copies).compact(full=True), "copy": copy})
-    bench.say("1 % changed / copy", found["ours"][0], found["copy"][0], 1.5)
+    jobs: dict[str, Callable[[], Any]] = {"ours": compacting(copies), "copy": copy}
+    found = bench.times(jobs, {"ours": rows_in}, newest([*bench.inputs, rows]))
+    bench.say("1 % changed / copy", found["ours"][0], found["copy"][0], "changed", "copy and fsync")
 
 
 def key(bench: Bench) -> None:
     rng = np.random.default_rng([SEED, 10])
+    present = pq.read_table(bench.file(), columns=["id", "c"])
     times = []
-    for number in range(101):
-        wanted = int(rng.integers(0, bench.rows // 2))
+    for number, at in enumerate(rng.integers(0, present.num_rows, 101)):
+        wanted = present["id"][int(at)].as_py()
         start = time.perf_counter()
-        bench.compacted.get(wanted)
+        row = bench.compacted.get(wanted)
         times += [time.perf_counter() - start] if number else []
-    bench.say("one key (ms)", statistics.median(times), None, 3)
+        if row["c"].to_pylist() != [present["c"][int(at)].as_py()]:
+            sys.exit(f"PROBLEM: another row has the key {wanted}: {row}")
+    bench.say("one key (ms)", times, [], "key")
 
 
 JOBS: dict[str, Callable[[Bench], None]] = {
@@ -281,13 +215,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(JOBS))
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), default=list(JOBS), help=f"out of {','.join(JOBS)}"
+    )
+    parser.add_argument("--json", type=pathlib.Path, help="where the lines of the table are written, too")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(pathlib.Path(folder), args.rows, args.rounds)
         for name in args.only:
             JOBS[name](bench)
-        print(f"{bench.missed} bars missed; load {os.getloadavg()[0]:.1f}")
+    missed = sum(not line.holds(line.goal.bar) for line in bench.lines)
+    print(f"{missed} bars missed; load {os.getloadavg()[0]:.1f}")
+    save(args.json, bench.lines)
     return 0
 
 

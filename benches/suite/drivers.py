@@ -38,6 +38,19 @@ def empty(place: pathlib.Path) -> None:
         time.sleep(6)
 
 
+#: Engines that keep no Paimon table, and options of tables that mean nothing to them.
+OTHERS = ["polars", "duckdb", "pyarrow", "deltalake"]
+PAIMON_ONLY = {"merge-engine", "changelog-producer", "deletion-vectors.enabled"}
+
+
+def takes_part(engine: str, scenario: dict) -> bool:
+    """Whether an engine has anything like the tables of a scenario: others than Paimon's take newest rows, and no partitions."""
+    if engine not in OTHERS:
+        return True
+    by_bucket = scenario["options"].get("bucket") in {"1", "-1"} and "dynamic" not in scenario["name"]
+    return by_bucket and not scenario["partition_keys"] and not PAIMON_ONLY & set(scenario["options"])
+
+
 class Unavailable(Exception):
     """This engine cannot take part here; the text says why."""
 
@@ -73,7 +86,7 @@ class PythonEngine:
         self.name, self.inputs = name, inputs
         self.worker = Worker([sys.executable, str(HERE / "engines.py"), name], log=log)
         hello = self.ask(do="hello")
-        self.version, self.can = hello["version"], set(hello["phases"])
+        self.version, self.can, self.merges = hello["version"], set(hello["phases"]), hello["merges"]
         self.note = f"pyarrow {hello['pyarrow']}"
 
     def ask(self, **request: Any) -> dict:
@@ -94,7 +107,7 @@ class PythonEngine:
         written = 0
         for phase in phases_of(scenario, self.name):
             op = phase["op"]
-            if op not in self.can:
+            if op not in self.can or (op == "read" and keyed and not self.merges):
                 compacted = False
                 continue
             if op == "read" and not compacted:

@@ -7,7 +7,9 @@ random: 5.0 M rows merge to 2.3 M. `partial-0..4.parquet` are the same with 60 %
 key below rows once, shuffled, and `upsert.parquet` a random tenth of them.
 `known-0..4.parquet` repeat keys of the files before in 30 % of their rows. `wide-0..9.parquet` hold every key below
 2 x rows once, rows/5 in a file, and `moved.parquet` rows/5 of these keys with other values. `spread-0..4.parquet` have one
-row with a new key for each of 1,000 values of `a`, however many rows are asked for. Ten columns: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
+row with a new key for each of 1,000 values of `a`, however many rows are asked for. `long-`, `broad-` and `nested-0..4.parquet`
+overlap as `merge` does, a twenty-fifth of its rows; `shapes.py` has their columns. `tpch.py` makes
+`orders`, `lineitem` and their changes. The others have ten: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
 one of full entropy), a text of 20 values, a text that is nearly unique, a BOOLEAN, a TIMESTAMP(6); 2 % nulls outside
 the key.
 """
@@ -20,9 +22,12 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tpch
+from shapes import SHAPES
 
 FILES = 5
 PARTITIONS = 1000
+FEWER = 25  # rows of large or many values are so many times fewer
 SEED = 20240601
 NULLS = 0.02
 PARTIAL_NULLS = 0.6
@@ -117,6 +122,14 @@ def _spread(_rows: int) -> Iterator[tuple[str, pa.Table]]:
         yield f"spread-{number}", rows.set_column(at, SCHEMA.field(at), pa.array(np.arange(PARTITIONS), pa.int32()))
 
 
+def _shaped(rows: int, kind: str) -> Iterator[tuple[str, pa.Table]]:
+    count = rows // FEWER
+    series, make = SHAPES[kind]
+    for number in range(FILES):
+        rng = np.random.default_rng([SEED, series, number])
+        yield f"{kind}-{number}", make(rng.permutation(count // 2)[: count // FILES], rng)
+
+
 #: Kinds of files; `name-3.parquet` is of the kind `name`.
 KINDS: dict[str, Callable[[int], Iterator[tuple[str, pa.Table]]]] = {
     "merge": functools.partial(_overlapping, kind="merge"),
@@ -127,6 +140,9 @@ KINDS: dict[str, Callable[[int], Iterator[tuple[str, pa.Table]]]] = {
     "wide": functools.partial(_once, kind="wide"),
     "moved": _moved,
     "spread": _spread,
+    **{kind: functools.partial(_shaped, kind=kind) for kind in SHAPES},
+    **{name: functools.partial(tpch.loaded, name=name) for name in tpch.TABLES},
+    **{f"{name}changes": functools.partial(tpch.changes, name=name) for name in tpch.TABLES},
 }
 
 

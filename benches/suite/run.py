@@ -1,4 +1,4 @@
-"""Whole jobs side by side: siltstone, warm Java Paimon and pypaimon on the same seeded rows, in turn.
+"""Whole jobs side by side: siltstone, warm Java Paimon, pypaimon and engines without Paimon on the same seeded rows, in turn.
 
     python benches/suite/run.py [--rows 5000000] [--rounds 3] [--only dedup_zstd,append_zstd] [--engines siltstone,java]
 
@@ -11,16 +11,15 @@ import datetime as dt
 import json
 import os
 import pathlib
-import platform
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from drivers import Java, PythonEngine, Unavailable
+from drivers import OTHERS, Java, PythonEngine, Unavailable, takes_part
 from generate import generate
+from machine import machine
 from report import (
     compare,
     disagreements,
@@ -34,7 +33,7 @@ from report import (
 from scenarios import SCENARIOS
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
-ALL = ["siltstone", "java", "pypaimon-native", "pypaimon"]
+ALL = ["siltstone", "java", "pypaimon-native", "pypaimon", *OTHERS]
 DEFAULT = ["siltstone", "java", "pypaimon-native"]
 
 
@@ -44,16 +43,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the five inputs together")
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds per engine; the median is reported")
     parser.add_argument("--warmup", type=int, default=1, help="rounds before, not counted")
-    parser.add_argument("--only", default="dedup_zstd,append_zstd", help=f"scenarios out of {','.join(SCENARIOS)}")
-    parser.add_argument("--engines", default=",".join(DEFAULT), help=f"out of {','.join(ALL)}")
+    parser.add_argument(
+        "--only", default="dedup_zstd,append_zstd", help=f"scenarios out of {','.join(SCENARIOS)}, or all"
+    )
+    parser.add_argument("--engines", default=",".join(DEFAULT), help=f"out of {','.join(ALL)}, or all")
     parser.add_argument(
         "--work", type=pathlib.Path, default=REPOSITORY / "target/bench", help="inputs, tables, results"
     )
     parser.add_argument("--java-opts", default="-Xmx8g", help="for the JVM")
+    parser.add_argument("--json", type=pathlib.Path, help="where the JSON is written, too")
     parser.add_argument("--strict", action="store_true", help="fail when a goal is not met")
     args = parser.parse_args()
     args.work = args.work.resolve()
-    args.scenarios = [SCENARIOS[name] for name in args.only.split(",")]
+    args.engines = ALL if args.engines == "all" else args.engines.split(",")
+    args.scenarios = (
+        list(SCENARIOS.values()) if args.only == "all" else [SCENARIOS[name] for name in args.only.split(",")]
+    )
     return args
 
 
@@ -63,7 +68,7 @@ def engines(args: argparse.Namespace, log: IO[str]) -> Iterator[list[Any]]:
     inputs = args.work / f"inputs-{args.rows}"
     started: list[Any] = []
     try:
-        for name in args.engines.split(","):
+        for name in args.engines:
             try:
                 if name == "java":
                     started.append(Java(inputs, args.work, args.java_opts, log))
@@ -92,7 +97,7 @@ def inputs_of(scenarios: list[dict]) -> list[str]:
 def measure(engines: list[Any], scenario: dict, args: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
     """phase -> engine -> measurements of each counted round; who goes first changes from round to round."""
     found: dict[str, dict[str, list[dict]]] = {p["name"]: {e.name: [] for e in engines} for p in scenario["phases"]}
-    able = list(engines)
+    able = [engine for engine in engines if takes_part(engine.name, scenario)]
     for number in range(args.warmup + args.rounds):
         turn = number % max(1, len(able))
         for engine in able[turn:] + able[:turn]:
@@ -125,24 +130,6 @@ def java_checks(engines: list[Any], scenario: dict, phases: dict[str, dict], arg
         return [f"{scenario['name']}: Java about our table: {p}" for p in java.check(table, int(ours["rows"]))]
     except Unavailable as why:
         return [f"{scenario['name']}: Java about our table: {why}"]
-
-
-def machine() -> dict[str, Any]:
-    """Where this ran."""
-    model = platform.processor()
-    with contextlib.suppress(OSError):
-        info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-        model = next(s.split(":", 1)[1].strip() for s in info.splitlines() if s.startswith("model name"))
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], check=False, cwd=REPOSITORY, capture_output=True, text=True
-    )
-    return {
-        "cpus": os.cpu_count(),
-        "cpu": model,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "revision": revision.stdout.strip(),
-    }
 
 
 def main() -> int:
@@ -192,7 +179,8 @@ def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], p
         "problems": problems,
         "measurements": raw,
     }
-    (results / f"{now}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    for path in filter(None, (results / f"{now}.json", args.json)):
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(text)
     say(f"written: {results / now}.json and .md")
 

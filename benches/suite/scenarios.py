@@ -1,5 +1,9 @@
 """What is measured: tables and the phases they go through. The `bench` of tests/oracle takes the same form as JSON."""
 
+from typing import Any
+
+from tpch import LINEITEM_COLUMNS, ORDERS_COLUMNS
+
 COLUMNS = {
     "id": "BIGINT NOT NULL",
     "a": "INT",
@@ -11,6 +15,27 @@ COLUMNS = {
     "code": "STRING",
     "flag": "BOOLEAN",
     "ts": "TIMESTAMP(6)",
+}
+# 1 KB of text in each row
+LONG_COLUMNS = {"id": "BIGINT NOT NULL", "a": "INT", "text": "STRING"}
+# 200 columns
+BROAD_COLUMNS = {"id": "BIGINT NOT NULL"} | {
+    f"{kind[0].lower()}{number}": kind
+    for kind, count in {"INT": 99, "DOUBLE": 60, "STRING": 40}.items()
+    for number in range(count)
+}
+NESTED_COLUMNS: dict[str, Any] = {
+    "id": "BIGINT NOT NULL",
+    "tags": {"type": "ARRAY", "element": "STRING"},
+    "counts": {"type": "MAP", "key": "STRING NOT NULL", "value": "BIGINT"},
+    "place": {
+        "type": "ROW",
+        "fields": [
+            {"id": 4, "name": "x", "type": "DOUBLE"},
+            {"id": 5, "name": "y", "type": "DOUBLE"},
+            {"id": 6, "name": "city", "type": "STRING"},
+        ],
+    },
 }
 
 
@@ -28,10 +53,11 @@ def _scenario(
     options: dict[str, str],
     phases: list[dict],
     partition_keys: tuple[str, ...] = (),
+    columns: dict[str, Any] = COLUMNS,
 ) -> dict:
     return {
         "name": name,
-        "fields": [{"name": column, "type": kind} for column, kind in COLUMNS.items()],
+        "fields": [{"name": column, "type": kind} for column, kind in columns.items()],
         "primary_keys": primary_keys,
         "partition_keys": list(partition_keys),
         "options": {"file.format": "parquet", **options},
@@ -82,6 +108,16 @@ def _written(kind: str) -> list[dict]:
     return [{"name": "write", "op": "write", "inputs": _five(kind)}, {"name": "read_merge", "op": "read"}]
 
 
+def _refreshed(table: str) -> list[dict]:
+    """A table of TPC-H, loaded and compacted; five batches of new and changed rows; compacted again."""
+    return [
+        {"name": "load", "op": "write", "inputs": _five(table)},
+        {"name": "load_compact", "op": "compact", "full": True},
+        {"name": "upsert", "op": "write", "inputs": _five(f"{table}changes")},
+        *_merging([])[1:],
+    ]
+
+
 _DYNAMIC = {"bucket": "-1", "write-only": "true"}
 # Every key is there, nearly all move to another partition. In `load` all keys are new, and no partition has more than a
 # bucket takes: Java is told the bucket that its assigner would choose, because loading by it takes minutes.
@@ -123,6 +159,19 @@ SCENARIOS = {
         _scenario("postponed_zstd", ["id"], {"bucket": "-2", "write-only": "true"}, _WAITING),
         _scenario("spread_dynamic_zstd", ["a", "id"], _DYNAMIC, _written("spread"), ("a",)),
         _scenario("spread_fixed_zstd", ["a", "id"], _ONE_BUCKET, _written("spread"), ("a",)),
+        # many small buckets, and rows of other shapes
+        _scenario("partitions_zstd", ["a", "id"], _ONE_BUCKET, _merging(_five("spread")), ("a",)),
+        _scenario("long_zstd", ["id"], _ONE_BUCKET, _merging(_five("long")), columns=LONG_COLUMNS),
+        _scenario("broad_zstd", ["id"], _ONE_BUCKET, _merging(_five("broad")), columns=BROAD_COLUMNS),
+        _scenario("nested_zstd", ["id"], _ONE_BUCKET, _merging(_five("nested")), columns=NESTED_COLUMNS),
+        _scenario("tpch_orders", ["o_orderkey"], _ONE_BUCKET, _refreshed("orders"), columns=ORDERS_COLUMNS),
+        _scenario(
+            "tpch_lineitem",
+            ["l_orderkey", "l_linenumber"],
+            _ONE_BUCKET,
+            _refreshed("lineitem"),
+            columns=LINEITEM_COLUMNS,
+        ),
     )
 }
 

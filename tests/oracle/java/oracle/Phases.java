@@ -10,9 +10,10 @@ import static oracle.Tables.strMap;
 
 import com.sun.management.OperatingSystemMXBean;
 
-import org.apache.paimon.data.BinaryString;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.data.serializer.InternalSerializers;
+import org.apache.paimon.data.serializer.Serializer;
 import org.apache.paimon.format.FileFormat;
 import org.apache.paimon.format.FormatReaderContext;
 import org.apache.paimon.format.FormatReaderFactory;
@@ -189,8 +190,11 @@ final class Phases {
         Path path = new Path(f.toAbsolutePath().toString());
         FormatReaderContext ctx = new FormatReaderContext(io, path, Files.size(f));
         InternalRow.FieldGetter[] g = new InternalRow.FieldGetter[type.getFieldCount()];
-        for (int i = 0; i < g.length; i++)
+        List<Serializer<Object>> copies = new ArrayList<>();
+        for (int i = 0; i < g.length; i++) {
             g[i] = InternalRow.createFieldGetter(type.getTypeAt(i), i);
+            copies.add(InternalSerializers.create(type.getTypeAt(i)));
+        }
         try (RecordReader<InternalRow> r = ((FormatReaderFactory) rf).createReader(ctx)) {
             RecordReader.RecordIterator<InternalRow> it;
             while ((it = r.readBatch()) != null) {
@@ -199,7 +203,8 @@ final class Phases {
                     GenericRow o = new GenericRow(g.length);
                     for (int i = 0; i < g.length; i++) {
                         Object v = x.isNullAt(i) ? null : g[i].getFieldOrNull(x);
-                        o.setField(i, v instanceof BinaryString ? ((BinaryString) v).copy() : v);
+                        // texts and nested values are views of the reader's batch
+                        o.setField(i, v == null ? null : copies.get(i).copy(v));
                     }
                     rows.add(o);
                 }
