@@ -38,7 +38,7 @@ pub use interval::interval_partition;
 pub use levels::Levels;
 pub use lookup::LookupCache;
 pub(crate) use merge::KeepAll;
-pub use merge::{MergeOptions, SpillOptions, merge, read_ahead};
+pub use merge::{LateCasts, MergeOptions, SpillOptions, merge, read_ahead};
 pub use merge_deletions::BucketVectors;
 pub use read::{MergeReadOptions, read_merged};
 pub use sorted_run::{LevelSortedRun, SortedRun};
