@@ -13,7 +13,12 @@
 //!
 //! 200,000 rows of a BIGINT key, two numbers and a text; all on one thread. The limit of `encode` knows neither pages nor bounds, and
 //! compresses what a dictionary would have made small: it can be slower.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a bench, not part of the library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a bench, not part of the library"
+)]
 
 use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
@@ -95,7 +100,9 @@ fn sort(c: &mut Criterion) {
             };
             let function = Arc::new(Deduplicate::new(false));
             let mut buffer = WriteBuffer::new(Arc::new(layout()), function, options).unwrap();
-            batches(&given).into_iter().for_each(|batch| assert!(!buffer.write(batch).unwrap()));
+            for batch in batches(&given) {
+                assert!(!buffer.write(batch).unwrap());
+            }
             assert_eq!(count(buffer.drain().unwrap()), ROWS as usize);
         });
     });
@@ -165,13 +172,15 @@ impl InputFile for Stored {
     }
 }
 
-fn encoded(path: &str, batches: &[RecordBatch]) {
+/// Writes a file.
+fn encode(path: &str, batches: &[RecordBatch]) {
     let options = ParquetWriteOptions::new("zstd", 1, None, &BTreeMap::new(), true).unwrap();
     let out = LocalFileIo::default().create(path).unwrap();
     let mut writer = ParquetFileWriter::new(path, out, &fields(), &options).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
     writer.finish(false).unwrap();
-    std::fs::remove_file(path).unwrap_or_default();
 }
 
 fn files(c: &mut Criterion) {
@@ -182,22 +191,25 @@ fn files(c: &mut Criterion) {
     let buffers: Vec<Vec<u8>> = plain
         .columns()
         .iter()
-        .flat_map(|column| column.to_data().buffers().iter().map(|buffer| buffer.as_slice().to_vec()).collect::<Vec<_>>())
+        .flat_map(|column| {
+            column.to_data().buffers().iter().map(|buffer| buffer.as_slice().to_vec()).collect::<Vec<_>>()
+        })
         .collect();
     let path = std::env::temp_dir().join(format!("siltstone-bench-{}.parquet", siltstone::env::new_uuid()));
     let path = path.to_str().unwrap();
     let mut group = c.benchmark_group("encode");
     group.throughput(Throughput::Elements(ROWS as u64));
-    group.bench_function("parquet", |b| b.iter(|| encoded(path, &parts)));
+    group.bench_function("parquet", |b| {
+        b.iter(|| {
+            encode(path, &parts);
+            std::fs::remove_file(path).unwrap();
+        })
+    });
     let compressed = |buffer: &Vec<u8>| zstd::bulk::compress(buffer, 1).unwrap();
     group.bench_function("limit", |b| b.iter(|| buffers.iter().map(|b| black_box(compressed(b)).len()).sum::<usize>()));
     group.finish();
 
-    let options = ParquetWriteOptions::new("zstd", 1, None, &BTreeMap::new(), true).unwrap();
-    let mut writer =
-        ParquetFileWriter::new(path, LocalFileIo::default().create(path).unwrap(), &fields(), &options).unwrap();
-    parts.iter().for_each(|batch| writer.write(batch).unwrap());
-    writer.finish(false).unwrap();
+    encode(path, &parts);
     let stored: Arc<dyn InputFile> = Arc::new(Stored(std::fs::read(path).unwrap().into()));
     std::fs::remove_file(path).unwrap();
     let small: Vec<(usize, Vec<u8>)> = buffers.iter().map(|buffer| (buffer.len(), compressed(buffer))).collect();
