@@ -203,7 +203,7 @@ fn files(c: &mut Criterion) {
         b.iter(|| {
             encode(path, &parts);
             std::fs::remove_file(path).unwrap();
-        })
+        });
     });
     let compressed = |buffer: &Vec<u8>| zstd::bulk::compress(buffer, 1).unwrap();
     group.bench_function("limit", |b| b.iter(|| buffers.iter().map(|b| black_box(compressed(b)).len()).sum::<usize>()));
