@@ -32,7 +32,7 @@ use crate::{
 const MIB: u64 = 1 << 20;
 /// Rows of fewer bytes are not worth a row group of their own.
 const LEAST: u64 = 4 * MIB;
-/// Bytes that become one row group: as many as Java gives one.
+/// Bytes that become one row group: as many as Java gives one, but no more than a file is to have.
 const MOST: u64 = 128 * MIB;
 /// Dictionaries come with each row group: they may be this part of what is copied.
 const DICTIONARIES: u64 = 4;
@@ -166,7 +166,7 @@ impl Finder<'_> {
         let target = self.ctx.options.target_file_size(true);
         let least = LEAST.min(target / 8);
         let memory = self.memory.map_or(u64::MAX, |memory| u64::try_from(memory).unwrap_or(u64::MAX) / 4);
-        (least, MOST.min(memory).max(least))
+        (least, MOST.min(target).min(memory).max(least))
     }
 
     /// A file of which nothing has to be dropped.
