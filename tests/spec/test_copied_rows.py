@@ -111,6 +111,21 @@ def test_again_and_again(make):
     assert sum(file["bytes"] for file in copied.files()) < 1.2 * sum(file["bytes"] for file in decoded.files())
 
 
+def test_files_do_not_grow_where_rows_come_before_them(make):
+    """What is copied comes behind the new rows, into their file: it must end all the same."""
+    copied, decoded = twins(make, target_file_size="1 mb")
+    for t in (copied, decoded):
+        t.append(rows(range(10_000), 1))
+        t.compact(full=True)
+        for n in range(1, 8):
+            t.append(rows([*range(-3000 * n, -3000 * n + 3000), -3000 * n + 3100], n))
+            t.compact(full=True)
+    assert max(row_groups(copied)) > 1
+    assert max(file["bytes"] for file in copied.files()) < 2.2 * 2**20
+    assert copied.scan().to_arrow().sort_by("id").equals(decoded.scan().to_arrow().sort_by("id"))
+    assert not copied.maintenance.fsck(deep=True).problems
+
+
 def test_deleted_keys_go(make):
     def delete(t):
         t.delete("id BETWEEN 20000 AND 20100")
