@@ -16,6 +16,7 @@ from daft.schema import Schema
 
 from siltstone._bridge import WriteJob, Written
 from siltstone._literals import literal
+from siltstone._pushed import of_same_kinds
 from siltstone.errors import InvalidArgument
 from siltstone.report import CommitReport
 from siltstone.scan import Scan
@@ -45,14 +46,15 @@ class ScanSource(DataSource):  # type: ignore[misc, unused-ignore]  # Daft is no
     @property
     def schema(self) -> Schema:
         """The columns of the scan."""
-        return Schema.from_pyarrow_schema(self._columns)
+        return Schema.from_pyarrow_schema(_for_daft(self._columns))
 
     async def get_tasks(self, pushdowns: Any) -> AsyncIterator[DataSourceTask]:
         """One task for each split that may hold rows which are asked for."""
         scan, wanted = self._scan, pushdowns.columns
         for condition in (pushdowns.filters, pushdowns.partition_filters):
             if condition is not None:
-                scan = scan.narrowed(condition=condition_of(condition, self._columns))
+                known = of_same_kinds(condition_of(condition, self._columns), self._columns)
+                scan = scan.narrowed(condition=known)
         if wanted is not None:
             names = self._columns.names
             needed = {*wanted, *pushdowns.filter_required_column_names()}
@@ -71,11 +73,31 @@ class _Task(DataSourceTask):  # type: ignore[misc, unused-ignore]
 
     @property
     def schema(self) -> Schema:
-        return Schema.from_pyarrow_schema(self._arrow)
+        return Schema.from_pyarrow_schema(_for_daft(self._arrow))
 
     async def read(self) -> AsyncIterator[RecordBatch]:
+        schema = _for_daft(self._arrow)
         for batch in self._part.to_batches() if isinstance(self._part, Scan) else self._part.read():
-            yield RecordBatch.from_arrow_record_batches([batch], self._arrow)
+            rows = [batch] if schema is self._arrow else pa.Table.from_batches([batch]).cast(schema).to_batches()
+            yield RecordBatch.from_arrow_record_batches(rows, schema)
+
+
+def _for_daft(schema: pa.Schema) -> pa.Schema:
+    """A schema with times of day of 64 bits in the place of those of 32 bits, which Daft does not have."""
+    fields = [field.with_type(_wide_times(field.type)) for field in schema]
+    return schema if all(map(pa.Field.equals, fields, schema)) else pa.schema(fields)
+
+
+def _wide_times(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_time32(kind):
+        return pa.time64("us")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_wide_times(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(*(field.with_type(_wide_times(field.type)) for field in (kind.key_field, kind.item_field)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_wide_times(kind.value_type)))
+    return kind
 
 
 class TableSink(DataSink[Written]):  # type: ignore[misc, unused-ignore]
@@ -121,7 +143,7 @@ def condition_of(expression: Any, schema: pa.Schema) -> Tree | None:
     floats = {field.name for field in schema if pa.types.is_floating(field.type)}
     try:
         return _Conditions(floats).condition(expression)
-    except Unknown:
+    except (Unknown, ArithmeticError, ValueError):
         return None
 
 

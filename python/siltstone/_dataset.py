@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from siltstone._pushed import of_same_kinds
 from siltstone._substrait import condition_of
 from siltstone.errors import InvalidArgument, SiltstoneError
 
@@ -79,7 +80,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         """A scanner that reads the columns and skips what cannot satisfy the condition.
 
         Args:
-            columns: Names, or expressions by name, as for a dataset of pyarrow.
+            columns: Names, or names with expressions, as for a dataset of pyarrow.
             filter: An expression of pyarrow.
             batch_size: Rows of a batch, at most.
             others: What is about pyarrow's own reading of files.
@@ -90,7 +91,9 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         for name in others:
             if name not in _OF_FILES:
                 raise InvalidArgument(f"a scan of a dataset has no argument '{name}'")
-        scan = self._scan if filter is None else self._scan.narrowed(condition=condition_of(filter, self.schema))
+        scan = self._scan
+        if filter is not None:
+            scan = scan.narrowed(condition=of_same_kinds(condition_of(filter, self.schema), self.schema))
         needed = self._needed(columns, filter)
         if needed is not None:
             scan = scan.narrowed(columns=needed)
@@ -192,7 +195,10 @@ def _in_memory(rows: Any) -> Any:
 
 
 def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str] | None:
-    """Names of the columns that are read for these, or expressions by name, and a condition; None for all."""
+    """Names of the columns that are read for these, or expressions, and a condition; None for all.
+
+    An expression may name a column by its place, ``pc.field(1)``, which is the same one only where all are read.
+    """
     if columns is None:
         return None
     names = schema.names
@@ -200,6 +206,8 @@ def columns_needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str]
     texts = [str(expression) for expression in asked.values() if expression is not None]
     if condition is not None:
         texts.append(str(condition))
+    if any("FieldPath(" in text for text in texts):
+        return None
     plain = {name for name, expression in asked.items() if expression is None}
     if unknown := [name for name in plain if name not in names]:
         raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import string
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown
+from siltstone._arrow_schema import CSchema, c_schema, children_of
 from siltstone._pyarrow import has_pyarrow
 from siltstone.errors import InvalidArgument, SiltstoneError, UnsupportedFeature
 
@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     Scan = Any
 
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-
-
-class _Schema(ctypes.Structure):
-    """``struct ArrowSchema`` of the C data interface, as far as its names."""
-
-
-_Schema._fields_ = [  # as ctypes has it for a structure that points to others of its kind
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_void_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
-]
 
 
 def connected(connection: Any) -> Any:
@@ -60,11 +46,9 @@ def for_duckdb(scan: Scan, failed: list[SiltstoneError] | None = None) -> Any:
     rows = scan.to_dataset() if has_pyarrow() else scan
     if failed is not None and has_pyarrow():
         rows.failed = failed
-    capsule = (rows.schema if has_pyarrow() else scan).__arrow_c_schema__()
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    schema = ctypes.cast(pointer_of(capsule, b"arrow_schema"), ctypes.POINTER(_Schema)).contents
-    for place, names in _siblings(schema, ""):
+    with c_schema(rows.schema if has_pyarrow() else scan) as schema:
+        siblings = list(_siblings(schema, ""))
+    for place, names in siblings:
         if pair := alike(names):
             what = f"the fields of column '{place}'," if place else "the columns"
             left_out = "the column" if place else "one of them"
@@ -86,10 +70,9 @@ def alike(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def _siblings(schema: _Schema, place: str) -> Iterator[tuple[str, list[str]]]:
+def _siblings(schema: CSchema, place: str) -> Iterator[tuple[str, list[str]]]:
     """The names that stand side by side, at each place."""
-    children = [schema.children[at].contents for at in range(schema.n_children)]
-    names = [(child.name or b"").decode() for child in children]
-    yield place, names
-    for child, name in zip(children, names, strict=True):
+    children = children_of(schema)
+    yield place, [name for name, _ in children]
+    for name, child in children:
         yield from _siblings(child, f"{place}.{name}" if place else name)

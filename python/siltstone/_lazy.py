@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone._literals import literal
-from siltstone._pushed import without_texts
+from siltstone._pushed import of_same_kinds
 from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 
 class Unknown(Exception):  # never leaves the module
     """Something without a counterpart."""
+
+
+#: What reading a form of expressions ends with where something has no counterpart.
+_LEFT_OUT = (Unknown, LookupError, ValueError, TypeError, ArithmeticError)
 
 
 def lazy_frame(scan: Scan) -> pl.LazyFrame:
@@ -90,14 +94,9 @@ def _narrowed(
     scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
 ) -> Scan:
     """The scan of what is needed; a limit is for rows that satisfy the whole predicate."""
-    import polars as pl
-
     needed = columns
     if predicate is not None:
-        condition = condition_of(predicate)
-        if condition is not None:
-            texts = {name for name, kind in pl.Schema(scan).items() if kind == pl.String}
-            scan = scan.narrowed(condition=without_texts(condition, texts))
+        scan = scan.narrowed(condition=of_same_kinds(condition_of(predicate), scan))
         names = predicate.meta.root_names()
         needed = None if columns is None else [*columns, *[n for n in dict.fromkeys(names) if n not in columns]]
     elif limit is not None:
@@ -125,7 +124,7 @@ def condition_of(predicate: pl.Expr) -> Tree | None:
             warnings.simplefilter("ignore")  # the form is that of one version: what is not known is left out
             tree = json.loads(predicate.meta.serialize(format="json"))
         return _condition(tree, exact=False)
-    except (pl.exceptions.PolarsError, Unknown, KeyError, ValueError, TypeError, IndexError, AttributeError):
+    except (pl.exceptions.PolarsError, *_LEFT_OUT, AttributeError):
         return None
     except RecursionError:  # thousands of conditions in each other
         return None
@@ -166,7 +165,7 @@ def _all(parts: list[Any], *, exact: bool) -> Tree:
     for part in parts:
         try:
             known.append(_condition(part, exact=exact))
-        except (Unknown, KeyError, ValueError, TypeError):
+        except _LEFT_OUT:
             if exact:
                 raise
     return {"op": "and", "args": known} if known else {"op": "true"}
@@ -214,9 +213,9 @@ def _value(tree: Any) -> Any:
             return _EPOCH.date() + dt.timedelta(days=days)
         case {"Literal": {"Scalar": {"Datetime": [ticks, unit, zone]}}}:
             micros, rest = divmod(ticks * 10**6, _PER_SECOND[unit])
-            if rest or zone not in {None, "UTC"}:
+            if rest or zone not in (None, "UTC", {"inner": "UTC"}):
                 raise Unknown
-            return _EPOCH + dt.timedelta(microseconds=micros)
+            return (_EPOCH if zone is None else _EPOCH.replace(tzinfo=dt.UTC)) + dt.timedelta(microseconds=micros)
         case {"Literal": {"Scalar": {"Decimal": [unscaled, _, scale]}}}:
             return decimal.Decimal(unscaled).scaleb(-scale, decimal.Context(prec=60))
         case {"Literal": {"Scalar": {**single}}} if len(single) == 1:

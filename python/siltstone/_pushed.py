@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import datetime as dt
+import decimal
+import struct
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from siltstone._args import shown
+from siltstone._arrow_schema import formats_of
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import both, flat
 
@@ -14,6 +18,11 @@ Tree = dict[str, Any]
 Request = Mapping[str, Any]
 
 _NO_ROWS = {"op": "false"}
+#: Types by the format strings of Arrow's C data interface.
+_INTEGERS = frozenset("cCsSiIlL")
+_TEXTS, _BYTES = frozenset({"u", "U", "vu"}), frozenset({"z", "Z", "vz"})
+#: Decimals of so many digits are different ones as doubles, too.
+_DIGITS_OF_DOUBLE = 15
 
 
 def planned(plan: Callable[[Request], P], request: Request, condition: Tree | None) -> P:
@@ -66,14 +75,84 @@ def bound(plan: Callable[[Request], object], request: Request, condition: Tree) 
     return known if known is not None and binds(known) else None
 
 
-def without_texts(condition: Tree, texts: Collection[str]) -> Tree | None:
-    """A condition without comparisons of texts with other columns than these: engines compare the column's text."""
+def of_same_kinds(condition: Tree | None, schema: Any) -> Tree | None:
+    """What of another engine's condition is surely the same comparison here: of values of the column's own kind.
+
+    Engines compare all others by rules of their own: they cut a time to the unit of the column, round a number to its
+    digits, compare a text with the text of a number, or a day with the day of a time.
+
+    Args:
+        condition: The condition.
+        schema: What has the columns, as Arrow.
+    """
+    if condition is None:
+        return None
+    formats = formats_of(schema)
 
     def is_alike(part: Tree) -> bool:
-        values = part.get("values", [part.get("value")])
-        return part.get("column") in texts or not any(isinstance(value, str) for value in values)
+        values = part.get("values", [part["value"]] if "value" in part else [])
+        kind = formats.get(part.get("column", ""), "")
+        return all(_is_of(kind, value) for value in values)
 
     return _known(condition, is_alike, negated=False)
+
+
+def _is_of(kind: str, value: Any) -> bool:  # noqa: C901, PLR0911  # one case for each type
+    """Whether a literal is a value that a column has, or could have, as it is.
+
+    Args:
+        kind: The type, as the C data interface of Arrow writes it.
+        value: The literal as JSON.
+    """
+    match value:
+        case bool():
+            return kind == "b"
+        case int():
+            return kind in _INTEGERS or abs(value) <= _whole_numbers(kind)
+        case str():
+            return kind in _TEXTS
+        case {"type": "bytes"}:
+            return kind in _BYTES or kind.startswith("w:")
+        case {"type": "double", "value": text}:
+            return kind == "g" or (kind == "f" and _is_short(float(text)))
+        case {"type": "decimal", "value": text}:
+            return kind.startswith("d:") and _fits(decimal.Decimal(text), kind)
+        case {"type": "date"}:
+            return kind == "tdD"
+        case {"type": "time", "value": text}:
+            return kind.startswith("tt") and _is_in_unit(dt.time.fromisoformat(text).microsecond, kind[2])
+        case {"type": "timestamp", "value": text}:
+            time = dt.datetime.fromisoformat(text)
+            is_alike = kind.startswith("ts") and (time.tzinfo is not None) == (kind[4:] != "")
+            return is_alike and _is_in_unit(time.microsecond, kind[2])
+    return False
+
+
+def _whole_numbers(kind: str) -> int:
+    """Up to where a type of numbers with digits behind the point has each whole number, also in engines that round."""
+    if kind.startswith("d:"):
+        precision, scale = map(int, kind[2:].split(",")[:2])
+        return 10 ** (precision - scale) - 1 if precision <= _DIGITS_OF_DOUBLE else -1
+    return {"f": 1 << 24, "g": 1 << 53}.get(kind, -1)
+
+
+def _is_short(number: float) -> bool:
+    """Whether a FLOAT is this number."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0]) == number
+    except OverflowError:
+        return False
+
+
+def _fits(number: decimal.Decimal, kind: str) -> bool:
+    """Whether a type of decimals has this number."""
+    precision, scale = map(int, kind[2:].split(",")[:2])
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and -exponent <= scale and len(digits) + exponent <= precision - scale
+
+
+def _is_in_unit(micros: int, unit: str) -> bool:
+    return micros % {"s": 1_000_000, "m": 1000}.get(unit, 1) == 0
 
 
 def that_binds(scan: Any, condition: Tree) -> Tree | None:

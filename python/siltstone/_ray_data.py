@@ -11,6 +11,7 @@ from ray.data.block import BlockAccessor, BlockMetadata
 
 from siltstone._bridge import WriteJob, Written
 from siltstone._dataset import columns_needed
+from siltstone._pushed import of_same_kinds
 from siltstone._substrait import condition_of
 from siltstone.report import CommitReport
 from siltstone.scan import Scan
@@ -74,7 +75,7 @@ class SplitSource(Datasource):  # type: ignore[misc, unused-ignore]  # Ray is no
     def _narrowed(self, names: list[str] | None, predicate: Any) -> Scan:
         schema, scan = pa.schema(self._scan), self._scan
         if predicate is not None:
-            scan = scan.narrowed(condition=condition_of(predicate, schema))
+            scan = scan.narrowed(condition=of_same_kinds(condition_of(predicate, schema), schema))
         needed = columns_needed(schema, names, predicate)
         return scan if needed is None else scan.narrowed(columns=needed)
 

@@ -31,17 +31,25 @@ _SIGN = 1 << 63
 _DEEPEST = 12
 #: Brackets, and texts, which may have some in them.
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[()]', re.DOTALL)
+#: Times that pyarrow multiplies to microseconds without a look at the end of 64 bits, by its text of them: it has no
+#: year for them, and of a long list it does not show all.
+_OVERFLOWS = re.compile(r"<value out of range|=timestamp\[m?s[,\]].*\.\.\.", re.DOTALL)
 
 
 class Unknown(Exception):  # never leaves the module
     """Something without a counterpart."""
 
 
+#: What reading an expression ends with where something has no counterpart.
+_LEFT_OUT = (Unknown, LookupError, ValueError, ArithmeticError, struct.error)
+
+
 def condition_of(expression: Any, schema: Any) -> Tree | None:
     """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them."""
     from siltstone._pyarrow import pa
 
-    if _depth(str(expression)) > _DEEPEST:
+    text = str(expression)
+    if _depth(text) > _DEEPEST or _OVERFLOWS.search(text):
         return None
     try:
         plan = _message(bytes(expression.to_substrait(schema)))
@@ -50,7 +58,7 @@ def condition_of(expression: Any, schema: Any) -> Tree | None:
         floats = {field.name for field in schema if pa.types.is_floating(field.type)}
         reader = _Reader(functions, schema.names, floats)
         return reader.condition(_message(_message(referred)[1][0]), exact=False)
-    except (pa.ArrowException, Unknown, KeyError, IndexError, ValueError, struct.error, UnicodeDecodeError):
+    except (pa.ArrowException, *_LEFT_OUT):
         return None
 
 
@@ -142,7 +150,7 @@ class _Reader:
         for part in parts:
             try:
                 known.append(self.condition(part, exact=exact))
-            except (Unknown, KeyError, IndexError):
+            except _LEFT_OUT:
                 if exact:
                     raise
         return {"op": "and", "args": known} if known else {"op": "true"}
@@ -201,20 +209,15 @@ class _Reader:
                 return literal(value.decode())
             case 13:
                 return literal(bytes(value))
-            case 14 | 27:
-                return literal(_later(_EPOCH, dt.timedelta(microseconds=_signed(value))))
+            case 14:
+                return literal(_EPOCH + dt.timedelta(microseconds=_signed(value)))
+            case 27:
+                return literal(_EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(microseconds=_signed(value)))
             case 16:
-                return literal(_later(_EPOCH.date(), dt.timedelta(days=_signed(value))))
+                return literal(_EPOCH.date() + dt.timedelta(days=_signed(value)))
             case 24:
                 return literal(_decimal(_message(value)))
         raise Unknown
-
-
-def _later(start: Any, time: dt.timedelta) -> Any:
-    try:
-        return start + time
-    except OverflowError:  # a year that Python does not have
-        raise Unknown from None
 
 
 def _number(value: float) -> float:
@@ -225,4 +228,4 @@ def _number(value: float) -> float:
 
 def _decimal(parts: Message) -> decimal.Decimal:
     unscaled = int.from_bytes(parts[1][0], "little", signed=True)
-    return decimal.Decimal(unscaled).scaleb(-parts.get(3, [0])[0], decimal.Context(prec=60))
+    return decimal.Decimal(unscaled).scaleb(-_signed(parts.get(3, [0])[0]), decimal.Context(prec=60))

@@ -1,6 +1,7 @@
 """Daft, by the real library."""
 
 import datetime as dt
+import decimal
 import pathlib
 import pickle
 import re
@@ -14,6 +15,7 @@ from daft import col, lit  # noqa: E402
 from siltstone import daft as sd  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+D = decimal.Decimal
 
 
 @pytest.fixture
@@ -78,6 +80,88 @@ def test_conditions_mean_the_same_beside_nulls_and_odd_values(cat):
                       ~f.is_in([0.5]), f == float("nan"), f != float("nan"), ~f.is_null()):  # fmt: skip
         read = sd.read(t).where(condition).to_pydict()["k"]
         assert sorted(read) == sorted(whole.where(condition).to_pydict()["k"]), condition
+
+
+DAY, NOON, UTC = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12), dt.UTC
+KINDS = {
+    "id": "INT", "l": "BIGINT", "f": "FLOAT", "x": "DOUBLE", "p": "DECIMAL(5,2)", "q": "DECIMAL(38,20)", "s": "STRING", "b": "BYTES",
+    "ok": "BOOLEAN", "d": "DATE", "at": "TIME(3)", "t0": "TIMESTAMP(0)", "t3": "TIMESTAMP(3)", "t6": "TIMESTAMP(6)", "z": "TIMESTAMP_LTZ(3)",
+}  # fmt: skip
+OF_KINDS = [
+    {"id": 0, "l": 2**53 + 1, "f": 0.5, "x": 2.0**53, "p": D("0"), "q": D("4.99999999999999999999"), "s": "10", "b": b"a", "ok": True,
+     "d": DAY, "at": dt.time(12), "t0": NOON, "t3": NOON, "t6": NOON, "z": NOON.replace(tzinfo=UTC)},
+    {"id": 10, "l": 5, "f": 0.1, "x": 0.1, "p": D("0.10"), "q": D(5), "s": "9", "b": b"", "ok": False, "d": dt.date(1970, 1, 1),
+     "at": dt.time(0), "t0": dt.datetime(2024, 1, 1), "t3": dt.datetime(2024, 1, 1), "t6": dt.datetime(2024, 1, 2), "z": None},
+    {"id": 7},
+]  # fmt: skip
+LITERALS = [
+    0, 5, 10, -0.0, 0.0, 0.1, 0.5, 2**53 + 1, 2.0**53, D("0"), D("0.1"), D("0.10"), D("0.101"), D(5), "9", "10", b"a", True, DAY,
+    dt.date(2024, 1, 2), NOON, dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 1), NOON.replace(tzinfo=UTC), dt.time(12),
+]  # fmt: skip
+FORMS = {
+    "=": lambda c, v: c == v,
+    "<": lambda c, v: c < v,
+    ">=": lambda c, v: c >= v,
+    "NOT >": lambda c, v: ~(c > v),
+    "IN": lambda c, v: c.is_in([v]),
+    "BETWEEN": lambda c, v: c.between(v, v),
+    "AND": lambda c, v: (c <= v) & (col("id") >= 0),
+}
+
+
+@pytest.mark.parametrize("column", KINDS)
+def test_values_of_another_type_are_compared_by_daft_alone(cat, column):
+    """A day holds all times of it there, -0.0 is below 0, a time is cut to the unit of the column: rows were lost."""
+    t = cat.create_table("db.kinds", KINDS)
+    t.append(OF_KINDS)
+    # times of 32 bits are objects of Python in a frame of Arrow rows
+    whole = t.to_arrow()
+    at = whole.schema.get_field_index("at")
+    frame = daft.from_arrow(whole.set_column(at, "at", whole["at"].cast("time64[us]")))
+    read, compared = sd.read(t), 0
+    for value in LITERALS:
+        together = []
+        for form, condition in FORMS.items():
+            try:
+                found = frame.where(condition(col(column), value)).select("id").to_pydict()["id"]
+            except Exception as error:
+                assert "Daft" in type(error).__name__, (value, form)
+                continue
+            together.append((form, sorted(found)))
+        for form, expected in together:
+            found = read.where(FORMS[form](col(column), value)).select("id").to_pydict()["id"]
+            assert sorted(found) == expected, (value, form)
+            compared += 1
+    assert compared > 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("TIME(0)", dt.time(1, 2, 3)),
+        ("TIME(3)", dt.time(1, 2, 3, 4000)),
+        ("ROW<at TIME(3), n INT>", {"at": dt.time(1, 2, 3), "n": 1}),
+        ("ARRAY<TIME(3)>", [dt.time(1), None]),
+        ("MAP<STRING, TIME(0)>", [("a", dt.time(1))]),
+        ("ARRAY<ROW<at TIME(3)>>", [{"at": dt.time(1)}]),
+    ],
+)
+def test_times_of_day_are_read_and_written(cat, kind, value):
+    """A table with such a column could not be read at all: Daft has no times of 32 bits."""
+    t = cat.create_table("db.times", {"id": "INT", "c": kind})
+    t.append([{"id": 1, "c": value}, {"id": 2, "c": None}])
+    expected = {1: value, 2: None}
+    for frame in (sd.read(t), sd.read(t).where(col("id") < 5), sd.read(t, limit=2)):
+        assert {row["id"]: shaped(row["c"]) for row in frame.to_pylist()} == {i: shaped(v) for i, v in expected.items()}
+    assert sd.read(t).where(col("id") == 2).select("id").to_pydict() == {"id": [2]}
+    copy = cat.create_table("db.copy", {"id": "INT", "c": kind})
+    assert sd.write(sd.read(t), copy).rows == 2
+    assert of(copy.to_pylist()) == of(t.to_pylist())
+
+
+def shaped(value):
+    """Maps are dicts or lists of pairs."""
+    return sorted(value.items()) if isinstance(value, dict) else value
 
 
 def test_columns_and_conditions_go_into_the_scan(t, monkeypatch):

@@ -155,6 +155,26 @@ def test_a_page_index_that_claims_more_pages_than_it_has_bytes_is_damage(make):
     assert os.path.basename(path) in caught.value.context["file"]
 
 
+def test_keys_of_a_map_that_a_footer_calls_optional_are_damage(make):
+    """A flipped bit of the footer made keys null: no array of Arrow, and an InternalError of ours."""
+    t = make({"id": "INT", "m": "MAP<STRING, INT>"}, file__compression="none", siltstone__sync="false")
+    t.append([{"id": i, "m": {f"k{k}": k for k in range(i % 3)} if i % 5 else None} for i in range(40)])
+    (path,) = (f["path"] for f in t.files())
+    whole = slurp(path)
+    required, optional = b"\x25\x00\x18\x03key", b"\x25\x02\x18\x03key"
+    assert whole.count(required) == 1, "the repetition of the key, and its name"
+    with open(path, "wb") as f:
+        f.write(whole.replace(required, optional))
+    for attempt in (
+        lambda: t.scan().to_arrow(),
+        lambda: t.delete("id = 7"),
+        lambda: t.scan(memory_limit="1mb").to_arrow(),
+    ):
+        with pytest.raises(e.CorruptFile) as caught:
+            attempt()
+        assert os.path.basename(path) in str(caught.value)
+
+
 def test_swapped_files_are_noticed(t):
     manifests = files(t, "manifest/manifest-*")
     lists = [victim(t, "manifest list")]

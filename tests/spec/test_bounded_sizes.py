@@ -166,6 +166,61 @@ def test_a_long_value_of_a_source_is_not_copied_for_all_rows_that_it_belongs_to_
     assert mib < 300, f"{mib} MiB"
 
 
+LONG = {
+    "ARRAY<STRING>": "pa.array([[text]], pa.list_(pa.string()))",
+    "MAP<STRING, STRING>": "pa.array([[('k', text)]], pa.map_(pa.string(), pa.string()))",
+    "ROW<a STRING>": "pa.array([{'a': text}], pa.struct([('a', pa.string())]))",
+    "ARRAY<INT>": "pa.array([list(range(12_500))], pa.list_(pa.int32()))",
+    "STRING": "pa.array([text])",
+}
+
+
+def long_value(kind):
+    return eval(LONG[kind], {"pa": pa, "text": "x" * 50_000})
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_nested_value_of_a_source_is_not_copied_for_all_its_rows_at_once(make, kind):
+    """Its bytes were those of the average row: 800 MB for one value of 50 KB among 5,000 short ones."""
+    t = make({"id": "BIGINT", "k": "INT"}, ["id"], bucket=1, write_only="true", siltstone__sync="false")
+    t.append(pa.table({"id": pa.array(range(20_000), pa.int64()), "k": pa.array([1] * 20_000, pa.int32())}))
+    source = f"""(lambda text: pa.table({{"k": pa.array(range(1, 5002), pa.int32()),
+        "big": pa.concat_arrays([{LONG[kind]}, pa.nulls(5000, ({LONG[kind]}).type)])}}))("x" * 50_000)"""
+    merge = f"t.merge({source}, on='t.k = s.k').when_matched_delete('s.big IS NULL').execute()"
+    done, mib, _ = run(t, f"{merge}.deleted_rows")
+    assert done == "0"
+    assert mib < 250, f"{mib} MiB"
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_value_of_a_table_is_not_copied_for_all_rows_of_a_source_at_once(make, kind):
+    """Nobody counted the bytes of the table's row: 1 GB for a value of 50 KB."""
+    t = make({"k": "INT", "n": "INT", "v": kind}, siltstone__sync="false")
+    t.append(pa.table({"k": pa.array([1], pa.int32()), "n": pa.array([1], pa.int32()), "v": long_value(kind)}))
+    source = "pa.table({'k': pa.array([1] * 20_000, pa.int32()), 'n': pa.array(range(20_000), pa.int32())})"
+    merge = (
+        f"""t.merge({source}, on="k").when_matched_update({{"n": "s.n"}}, condition="s.n = 7 AND t.v IS NOT NULL")"""
+    )
+    done, mib, _ = run(t, f"{merge}.execute().updated_rows")
+    assert done == "1"
+    assert mib < 250, f"{mib} MiB"
+    assert t.scan(["n"]).to_pylist() == [{"n": 7}]
+
+
+def test_a_merge_beside_a_limit_is_done_or_refused(make):
+    """A column of less than a megabyte was thought to be little, however often its one row was copied: the process ended."""
+    t = make({"k": "INT", "n": "INT", "v": "ARRAY<STRING>"}, siltstone__sync="false")
+    t.append(
+        pa.table({"k": pa.array([1], pa.int32()), "n": pa.array([1], pa.int32()), "v": long_value("ARRAY<STRING>")})
+    )
+    source = "pa.table({'k': pa.array([1] * 20_000, pa.int32()), 'n': pa.array(range(20_000), pa.int32())})"
+    merge = (
+        f"""t.merge({source}, on="k").when_matched_update({{"n": "s.n"}}, condition="s.n = -1 AND t.v IS NOT NULL")"""
+    )
+    for limit in (300_000_000, 700_000_000):
+        assert run(t, f"{merge}.execute().updated_rows", limit)[0] in ("0", "MemoryLimitExceeded")
+
+
 def test_what_waits_for_a_slow_consumer_of_a_large_file_is_bounded_by_bytes(make):
     """Texts that are few, and long, are small in a file: 131,072 rows of a part of it waited, decoded."""
     rows, length = 210_000, 8_192

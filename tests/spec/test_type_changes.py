@@ -440,3 +440,28 @@ def test_a_chain_of_changes_whose_ends_have_no_cast_is_told(make, chain, again):
     if again is not None:
         t.alter().set_type("c", again).commit()
         assert t.scan().to_pylist()[0]["c"] == str(value)
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["top level", "in a row"])
+@pytest.mark.parametrize(
+    "chain", [["INT", "STRING", "BYTES"], ["DATE", "STRING", "VARCHAR(4)"], ["INT", "BIGINT", "STRING"]]
+)
+def test_a_chain_of_changes_within_one_commit_is_told_as_well(make, caplog, chain, nested):
+    """Only schemas before the newest one were looked at, and the files have this one."""
+    first, *others = chain
+    value = {"INT": 7, "DATE": dt.date(2024, 1, 2)}[first]
+    t = make({"id": "INT", "c": f"ROW<x {first}>" if nested else first})
+    t.append([{"id": 1, "c": {"x": value} if nested else value}])
+    change = t.alter()
+    for kind in others:
+        change.set_type(["c", "x"] if nested else "c", kind)
+    told = [text for text in change.losses() if "are not read" in text]
+    caplog.clear()
+    change.commit()
+    assert told == [message.partition(" table=")[0] for message in caplog.messages if "are not read" in message]
+    try:
+        t.scan().to_arrow()
+    except e.UnsupportedFeature:
+        assert told, chain
+    else:
+        assert not told, chain

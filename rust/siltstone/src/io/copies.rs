@@ -57,9 +57,9 @@ pub(crate) fn interleaved(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Res
 fn ask_for(columns: &[ArrayRef], rows: &UInt32Array) -> Result<()> {
     let places = || rows.iter().flatten().filter_map(|row| usize::try_from(row).ok()).map(|row| (0, row));
     let bytes = |column: &ArrayRef| {
-        // all of it is often little enough
-        let all = column.get_array_memory_size();
-        if all < limits::SMALL_PART { 0 } else { memory_of(std::slice::from_ref(column), places()) }
+        // each row as large as all of them is often little enough: one may be taken many times
+        let most = column.get_array_memory_size().saturating_mul(rows.len());
+        if most < limits::SMALL_PART { 0 } else { memory_of(std::slice::from_ref(column), places()) }
     };
     limits::ask_for_part(columns.iter().map(bytes).fold(0, usize::saturating_add), COPIES)
 }

@@ -36,7 +36,7 @@ pub use datum::Datum;
 pub use encode::{array_datum, map_datum, row_datum};
 pub use exact::exact_datum_from_text;
 pub use java_float::{double_text, float_text};
-pub(crate) use memory::{array_bytes, batch_bytes, memory_of};
+pub(crate) use memory::{RowBytes, array_bytes, batch_bytes, memory_of};
 pub use parse::{
     as_read, bounds_as_read, datum_from_text, parse_decimal, rescale_half_up, rounded_decimal, truncate_timestamp,
 };

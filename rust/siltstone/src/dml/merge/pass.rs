@@ -5,9 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, GenericByteArray, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray};
 use arrow_cast::display::array_value_to_string;
 use arrow_row::Rows;
 use arrow_schema::{Field, Schema};
@@ -23,14 +21,14 @@ use crate::{
     dml::invalid,
     error::{Error, ErrorKind, Result},
     io::{filtered_rows, taken_column, taken_rows},
-    row::array_bytes,
+    row::RowBytes,
 };
 
 /// Pairs of rows that are looked at together...
 const PAIRS: usize = 1 << 16;
-/// ...and the most bytes that their values of the source take, unless one pair alone has more: a long value may belong to many rows.
+/// ...and the most bytes that their values take, unless one pair alone has more: a long value may belong to many rows.
 const BYTES: usize = 16 << 20;
-/// Rows of the source that are inserted together.
+/// Rows of the source that are inserted together, unless they have more than that many bytes.
 const INSERTED: usize = 8192;
 
 /// The rows of one pass.
@@ -78,7 +76,8 @@ impl<'a> Pass<'a> {
         let matched = vec![false; rows.num_rows()];
         let classes = classes.map(|classes| classes.into_iter().collect());
         let needs: Vec<&str> = merge.needs().into_iter().collect();
-        let sizes = row_bytes(needs.iter().filter_map(|name| rows.column_by_name(name)), rows.num_rows());
+        let bytes = RowBytes::of_columns(needs.iter().filter_map(|name| rows.column_by_name(name)));
+        let sizes = (0..rows.num_rows()).map(|row| bytes.of_row(row)).collect();
         Ok(Self { merge, source, rows, keys, sieve, last, before, classes, matched, needs, sizes })
     }
 
@@ -98,18 +97,21 @@ impl<'a> Pass<'a> {
         let (keys, unknown) = self.source.keys().encode(&columns)?;
         let mut state = State { done: vec![false; table.num_rows()], found: vec![false; table.num_rows()] };
         let (mut pairs, mut bytes) = (Pairs::default(), 0_usize);
+        let own = self.needs.iter().filter_map(|name| table.column_by_name(name.strip_prefix("t.")?));
+        let own = RowBytes::of_columns(own);
         let mut alone: Vec<u32> = Vec::new();
         for (row, (key, unknown)) in rows.into_iter().zip(keys.iter().zip(&unknown)) {
             if self.classes.as_ref().is_some_and(|classes| !classes.contains(&class_of(key.as_ref(), *unknown))) {
                 continue;
             }
             alone.push(row);
+            let own = own.of_row(usize::try_from(row).unwrap_or(usize::MAX));
             let mut at = if *unknown { None } else { self.last.get(&hash(key.as_ref())).copied() };
             while let Some(other) = at {
                 let place = usize::try_from(other).unwrap_or(usize::MAX);
                 if self.keys.row(place).as_ref() == key.as_ref() {
                     pairs.add(row, other);
-                    bytes = bytes.saturating_add(self.sizes.get(place).copied().unwrap_or(0));
+                    bytes = bytes.saturating_add(own).saturating_add(self.sizes.get(place).copied().unwrap_or(0));
                 }
                 at = self.before.get(place).copied().flatten();
                 if pairs.table.len() >= PAIRS || bytes >= BYTES {
@@ -203,7 +205,10 @@ impl<'a> Pass<'a> {
         }
         let open: Vec<u32> =
             (0_u32..).zip(&self.matched).filter(|(_, matched)| !**matched).map(|(row, _)| row).collect();
-        for rows in open.chunks(INSERTED) {
+        let mut left = open.as_slice();
+        while !left.is_empty() {
+            let (rows, others) = left.split_at(self.inserted_together(left));
+            left = others;
             crate::cancel::check()?;
             let scope = self.scope(None, Some(rows))?;
             let chosen = choose(self.merge.of(Of::NotMatched), &scope)?;
@@ -220,6 +225,16 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(())
+    }
+
+    /// How many of these rows of the source are inserted together: at least one.
+    fn inserted_together(&self, rows: &[u32]) -> usize {
+        let size = |row: &u32| usize::try_from(*row).ok().and_then(|row| self.sizes.get(row)).copied().unwrap_or(0);
+        let up_to = rows.iter().take(INSERTED).scan(0_usize, |bytes, row| {
+            *bytes = bytes.saturating_add(size(row));
+            Some(*bytes)
+        });
+        up_to.take_while(|bytes| *bytes <= BYTES).count().max(1)
     }
 
     /// The columns that clauses look at, of rows of both sides.
@@ -305,26 +320,6 @@ fn choose<'c>(
         }
     }
     Ok(chosen)
-}
-
-/// About how many bytes the values of each row take.
-fn row_bytes<'a>(columns: impl Iterator<Item = &'a ArrayRef>, rows: usize) -> Vec<usize> {
-    let mut bytes = vec![0_usize; rows];
-    for column in columns {
-        let offsets = column.as_string_opt::<i32>().map(GenericByteArray::offsets);
-        let offsets = offsets.or_else(|| column.as_binary_opt::<i32>().map(GenericByteArray::offsets));
-        if let Some(offsets) = offsets {
-            for (bytes, length) in bytes.iter_mut().zip(offsets.lengths()) {
-                *bytes = bytes.saturating_add(length);
-            }
-        } else {
-            let each = array_bytes(column).div_ceil(rows.max(1));
-            for bytes in &mut bytes {
-                *bytes = bytes.saturating_add(each);
-            }
-        }
-    }
-    bytes
 }
 
 fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef> {

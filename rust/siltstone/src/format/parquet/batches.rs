@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use super::{
     chunks::Chunks,
     decoder::{Decoder, Open},
-    error::{broken, other_rows},
+    error::{broken, decoded, other_rows},
     guard::guarded,
     part::Part,
     shape::Shape,
@@ -65,12 +65,12 @@ impl ParquetBatches {
             return Ok(None);
         };
         cancel::check()?;
-        let batch = match open.slices.take_slice().map_err(|e| e.with("file", self.chunks.path()))? {
+        let batch = match open.slices.take_slice().map_err(|e| decoded(self.chunks.path(), e))? {
             Some(batch) => batch,
             None => next_slice(open, &self.chunks).map_err(|e| e.with("after row", self.read))?,
         };
         self.read = self.read.saturating_add(batch.num_rows());
-        let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
+        let columns = self.shape.columns(&batch).map_err(|e| decoded(self.chunks.path(), e))?;
         let positions = open.positions.as_mut().map(|positions| positions.take_numbers(batch.num_rows()));
         if positions.as_ref().is_some_and(|positions| positions.len() != batch.num_rows()) {
             return Err(broken(self.chunks.path()));
@@ -95,7 +95,7 @@ fn next_slice(open: &mut Open, chunks: &Chunks) -> Result<RecordBatch> {
         return Err(other_rows(chunks.path(), open.rows, read));
     }
     open.slices = Slices::of(batch);
-    let slice = open.slices.take_slice().map_err(|e| e.with("file", chunks.path()))?;
+    let slice = open.slices.take_slice().map_err(|e| decoded(chunks.path(), e))?;
     slice.ok_or_else(|| broken(chunks.path()))
 }
 

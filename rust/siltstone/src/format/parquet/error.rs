@@ -20,6 +20,14 @@ pub(crate) fn reading(file: &str, e: ParquetError) -> Error {
     }
 }
 
+/// An error about values that were decoded: what Arrow does not make arrays of is in the file, such as a key that is null.
+pub(super) fn decoded(file: &str, e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::Internal => broken(file).caused_by(e),
+        _ => e.with("file", file),
+    }
+}
+
 /// Pages that have other rows than the footer says.
 pub(super) fn other_rows(path: &str, expected: impl Display, found: impl Display) -> Error {
     Error::corrupt(path, 0, format!("{expected} rows to be read, by the footer of the file"), found)
