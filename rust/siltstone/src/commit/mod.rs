@@ -379,7 +379,8 @@ impl TableCommit {
             match self.look_once(identifier) {
                 Ok(Some(found)) => return Ok(found),
                 // one that came too late is none, and hides what is below it until it is gone
-                Err(e) if e.kind() != ErrorKind::Storage || cleared => return Err(e),
+                Err(e) if e.kind() != ErrorKind::Storage => return Err(e),
+                Err(e) if cleared => return Err(if standing::is_untold(&e) { e.hint(EXPIRE_FIRST) } else { e }),
                 Ok(None) | Err(_) => {}
             }
             standing::clear_the_way(&self.ctx, &self.snapshots);
@@ -430,6 +431,10 @@ impl TableCommit {
         specs.map_or(Ok(Partitions::All), |specs| Partitions::matching(&self.ctx, specs))
     }
 }
+
+/// A snapshot that no record is kept of any more stays until the next expiry.
+const EXPIRE_FIRST: &str = "Look whether the rows are in the table. Where they are not, expire snapshots (t.expire_snapshots()), which removes what \
+     came too late, and commit the same identifier again.";
 
 fn request<'a>(committable: &'a Committable, kind: CommitKind, source: Source<'a>) -> Request<'a> {
     Request {

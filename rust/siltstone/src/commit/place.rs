@@ -19,15 +19,24 @@
 //! the version before was made under the writer's schema, or one that has them so, they have not. Commits that
 //! mark rows as deleted ask whether deletion vectors are still switched on, too: without them the rows would be there again.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use super::{buckets::check_number_is_newest, changes::FileChanges, standing::Attempt, taken_back::take_back};
+use super::{
+    buckets::check_number_is_newest,
+    changes::FileChanges,
+    standing::Attempt,
+    taken_back::{stays, take_back},
+};
 use crate::{
     cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    manifest::{DataFileMeta, ManifestStore},
+    manifest::{DataFileMeta, EntryKind, ManifestStore},
+    scan::{EntryFilter, live_entries},
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
@@ -174,7 +183,7 @@ pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
             Some(if in_doubt { redefined_in_doubt(ctx, &option) } else { redefined(ctx, &option) })
         }
         Err(_) => None,
-        Ok(_) if in_doubt => Some(moved(ctx)),
+        Ok(_) if in_doubt && !was_late(ctx).unwrap_or(false) => Some(moved(ctx)),
         Ok(found) => Some(displaced(ctx, found)),
     }
 }
@@ -207,7 +216,12 @@ pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attemp
     if is_complete(ctx, attempt, Some(&lock))? {
         return Ok(Kept::Here);
     }
-    take_back(ctx, snapshots, &lock, attempt)
+    match take_back(ctx, snapshots, &lock, attempt)? {
+        Kept::Stays(why) if attempt.number && !has_newest_number(ctx, &attempt.snapshot)? => {
+            Ok(Kept::Stays(in_old_buckets(ctx, &attempt.snapshot).caused_by(why)))
+        }
+        kept => Ok(kept),
+    }
 }
 
 /// Takes a version back that came about after a fixed option was changed, and whose writer was killed before it could; `false`:
@@ -238,11 +252,20 @@ pub(super) fn take_late_version_with(
     }
     let base = version.id.checked_sub(1).map_or_else(|| Ok(Vec::new()), |before| snapshots.existing([before]))?;
     let base = base.first().map(RemovedSnapshot::from);
-    let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known: 0, number: false };
+    let removals = snapshots.removals().read()?;
+    // records from before the version say nothing about it: first ones before it may have been taken back, too
+    let known = match removals.known(version) {
+        Some(known) => known,
+        None if removals.count == 0 => 0,
+        None => return Err(stays(ctx, version, "another program has written it")),
+    };
+    let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known, number: false };
     match take_back(ctx, snapshots, lock, &attempt)? {
         Kept::Stays(why) => Err(why),
+        _ if !snapshots.has_version(version)? => Ok(true),
         // a fast-forward that has not ended may have it yet
-        _ => Ok(!snapshots.has_version(version)?),
+        _ if snapshots.removals().read()?.forward_to().is_some() => Ok(false),
+        _ => Err(stays(ctx, version, "it is there, although a record says that it was taken back")),
     }
 }
 
@@ -271,19 +294,23 @@ fn is_complete(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock>)
 }
 
 /// Whether a snapshot with the first rows has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing
-/// to publish. One that has seen them is behind it.
+/// to publish. Where one that has seen them is behind it, or another one that has taken them away, none has the old number any more.
 fn has_newest_number(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
     let Some(newest) = schemas(ctx).newest()?.filter(|newest| newest.id > own.schema_id) else { return Ok(true) };
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.branch_root());
-    if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
-        return Ok(true);
-    }
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let delta = store.read_all(&store.read_list(own.delta_list())?, &|_| true)?;
     match check_number_is_newest(ctx, &newest, None, &delta) {
-        Err(e) if e.kind() == ErrorKind::CommitConflict => Ok(false),
-        checked => checked.map(|()| true),
+        Err(e) if e.kind() == ErrorKind::CommitConflict => {}
+        checked => return checked.map(|()| true),
     }
+    let latest = SnapshotManager::new(ctx.fs.clone(), &ctx.branch_root()).latest_by_records()?;
+    let Some(latest) = latest.filter(|latest| latest.id > own.id) else { return Ok(false) };
+    let added = delta.iter().filter(|e| e.kind == EntryKind::Add);
+    let numbers: HashMap<&[u8], i32> = added.map(|e| (e.partition.as_slice(), e.total_buckets)).collect();
+    let partitions = numbers.keys().map(|partition| partition.to_vec()).collect();
+    let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::without_statistics() };
+    let live = live_entries(ctx, &latest, &filter)?;
+    Ok(!live.iter().any(|e| numbers.get(e.partition.as_slice()) == Some(&e.total_buckets)))
 }
 
 fn look(ctx: &TableContext) -> Result<Found> {
@@ -393,7 +420,18 @@ fn redefined(ctx: &TableContext, option: &str) -> Error {
         .hint(format!("open the {what} again and write the rows again; nothing was committed"))
 }
 
-/// The same when a snapshot may be there that could not be taken back.
+/// The first rows of the table are in buckets of a number that has changed meanwhile, and others have built on them.
+fn in_old_buckets(ctx: &TableContext, own: &Snapshot) -> Error {
+    let text = "the option 'bucket' was changed while the first rows were published, and others rely on them: the rows are in the \
+                table, in buckets of the old number, and no more can be written beside them";
+    Error::new(ErrorKind::Storage, text)
+        .with("table", &ctx.name)
+        .with("option", "bucket")
+        .with("snapshot", own.id)
+        .hint("Do not delete the files, and do not write the rows again: t.rescale(), with the number of the option, puts them into new buckets.")
+}
+
+/// A fixed option has changed, and a snapshot may be there that could not be taken back.
 fn redefined_in_doubt(ctx: &TableContext, option: &str) -> Error {
     let text =
         format!("'{option}' was changed while a commit was published: it is not known whether it is in the table");

@@ -264,7 +264,7 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
     };
     let standing = attempt.standing_with_lock(ctx, snapshots)?;
     let went_back = !recorded && went_back_before(ctx, snapshots, snapshots.removals().read()?.fence)?;
-    let versions = if went_back { snapshots.listed_ids()? } else { snapshots.ids()? };
+    let versions = if went_back { snapshots.listed_ids()? } else { snapshots.ids_by_records()? };
     let has_others = versions.iter().any(|id| *id != found.id);
     match standing {
         // once a record has said so, it does not matter how long that one is kept
@@ -305,6 +305,11 @@ pub(super) fn clear_the_way(ctx: &TableContext, snapshots: &SnapshotManager) {
 pub(super) fn unknown(snapshot: &Snapshot) -> Error {
     let message = "the commit was held up for so long that it cannot be told any more whether it was published in time";
     Error::new(ErrorKind::Storage, message).with("snapshot", snapshot.id).hint(LOOK_FIRST)
+}
+
+/// Whether an error is that of [`unknown`].
+pub(super) fn is_untold(error: &Error) -> bool {
+    error.hint_text() == Some(LOOK_FIRST) && error.context_value("snapshot").is_some()
 }
 
 /// The same of a commit with an explicit identifier, of which nothing was published here: versions that were made meanwhile

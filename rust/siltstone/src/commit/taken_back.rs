@@ -95,10 +95,11 @@ fn relied_on(
     }
     let leaves_one = match &attempt.base {
         Some(base) => {
-            snapshots.ids()?.contains(&base.id) && snapshots.existing([base.id])?.iter().all(|found| base.is(found))
+            snapshots.ids_by_records()?.contains(&base.id)
+                && snapshots.existing([base.id])?.iter().all(|found| base.is(found))
         }
-        // the table is as if it had never had one
-        None => removals.say_nothing() && snapshots.hint("LATEST")?.is_none(),
+        // the table is as if it had never had one; records of a taking back that died or was given up do not matter
+        None => own.id == 1 && removals.keep_all() && snapshots.hint("LATEST")?.is_none(),
     };
     if !leaves_one {
         return Ok(Some("it is the only version, because all before it have expired".to_owned()));
@@ -114,7 +115,7 @@ fn relied_on(
     }
 }
 
-fn stays(ctx: &TableContext, own: &Snapshot, why: &str) -> Error {
+pub(super) fn stays(ctx: &TableContext, own: &Snapshot, why: &str) -> Error {
     let text = format!(
         "the schema of a commit was taken away or changed when it was published, and it stays, because {why}: it is not known \
          what it means under the table's options"

@@ -118,7 +118,7 @@ fn call_off(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, 
 /// The latest version, if there is one: where all snapshots are lost, a tag is what is left to go back to.
 pub(crate) fn latest_before(snapshots: &SnapshotManager) -> Result<Option<i64>> {
     match snapshots.latest_id() {
-        Err(e) if e.kind() == ErrorKind::Storage => Err(e),
+        Err(e) if matches!(e.kind(), ErrorKind::Storage | ErrorKind::UpkeepRunning) => Err(e),
         found => Ok(found.ok().flatten()),
     }
 }

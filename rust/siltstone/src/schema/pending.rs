@@ -46,14 +46,16 @@ impl SchemaManager {
     /// Decides about the newest schema where it is pending, so that another one can be made of it, or of the one before.
     pub(super) fn decide(&self) -> Result<()> {
         match self.newest()? {
-            Some(newest) if newest.is_pending() => match self.confirm(&newest) {
-                Err(e) if matches!(e.kind(), ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict) => Ok(()),
-                Err(e) if e.kind() == ErrorKind::UpkeepRunning => {
+            Some(newest) if newest.is_pending() => {
+                let lock = self.wait_for_upkeep().map_err(|e| {
                     let text = format!("another process is about to decide whether schema {} counts", newest.id);
-                    Err(Error::new(e.kind(), text).with("file", self.path(newest.id)).hint("try again").caused_by(e))
+                    Error::new(e.kind(), text).with("file", self.path(newest.id)).hint("try again").caused_by(e)
+                })?;
+                match self.confirm_with(&lock, &newest) {
+                    Err(e) if matches!(e.kind(), ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict) => Ok(()),
+                    decided => decided,
                 }
-                decided => decided,
-            },
+            }
             _ => Ok(()),
         }
     }
@@ -63,7 +65,22 @@ impl SchemaManager {
     /// # Errors
     /// `IllegalSchemaChange`: it came too late; `CommitConflict`: another process has taken it away.
     pub(super) fn confirm(&self, new: &TableSchema) -> Result<()> {
-        let _lock = self.upkeep_lock(new)?;
+        let lock = self.upkeep_lock(new)?;
+        self.confirm_with(&lock, new)
+    }
+
+    /// Decides about the newest schemas that are pending, with the lock: what is copied is decided.
+    ///
+    /// # Errors
+    /// As reading and writing them.
+    pub fn decide_with(&self, lock: &UpkeepLock) -> Result<()> {
+        match self.newest_in_time(lock)? {
+            Some(newest) if newest.is_pending() => self.confirm_with(lock, &newest),
+            _ => Ok(()),
+        }
+    }
+
+    fn confirm_with(&self, _lock: &UpkeepLock, new: &TableSchema) -> Result<()> {
         let path = self.path(new.id);
         let version = self.fs.version(&path)?;
         let found = match read_json(&*self.fs, &path) {
@@ -95,7 +112,8 @@ impl SchemaManager {
     /// The option that is fixed in a table with snapshots, and that `newest`, the newest schema, has otherwise than the one of
     /// the newest version: one that is pending came too late.
     pub fn late_option(&self, newest: &TableSchema) -> Result<Option<String>> {
-        let version = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
+        // a main whose fast-forward has died is opened, so that it can be run again
+        let version = SnapshotManager::new(self.fs.clone(), &self.root).latest_by_records()?;
         let Some(version) = version.filter(|version| version.schema_id < newest.id) else { return Ok(None) };
         Ok(fixed_option_changed(&*self.get(version.schema_id)?, newest))
     }

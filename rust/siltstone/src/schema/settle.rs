@@ -163,17 +163,25 @@ impl SchemaManager {
     }
 
     pub(super) fn upkeep_lock(&self, own: &TableSchema) -> Result<UpkeepLock> {
+        let left = || format!("schema {} was made of what has changed meanwhile, and is left", own.id);
+        self.wait_for_upkeep().map_err(|e| Error::new(e.kind(), left()).with("file", self.path(own.id)).caused_by(e))
+    }
+
+    pub(super) fn wait_for_upkeep(&self) -> Result<UpkeepLock> {
         let location = match self.root.rsplit_once("/branch/branch-") {
             Some((location, branch)) if !branch.contains('/') => location,
             _ => self.root.as_str(),
         };
-        let left = || format!("schema {} was made of what has changed meanwhile, and is left", own.id);
         UpkeepLock::take(&self.fs, location, PATIENCE)
-            .map_err(|e| Error::new(e.kind(), left()).with("file", self.path(own.id)).caused_by(e))
     }
 
     fn half_done(&self, new: &TableSchema, cause: Error) -> Error {
-        let text = format!("schema {} was published; then a call failed", new.id);
+        let text = match self.check_stored(new) {
+            Err(e) if e.kind() == ErrorKind::CommitConflict => {
+                format!("schema {} was published, and taken away by another process; then a call failed", new.id)
+            }
+            _ => format!("schema {} was published; then a call failed", new.id),
+        };
         Error::new(cause.kind(), text).with("file", self.path(new.id)).caused_by(cause)
     }
 }

@@ -1,8 +1,11 @@
 //! The `snapshot/` directory of a table or branch: the line of versions, by hints, listing and removal records; exclusive
 //! publishing.
 
+use std::{thread, time::Duration};
+
 use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, NUMBER_BYTES, Statistics, read_json},
     limits::LAST_ID,
@@ -20,6 +23,11 @@ pub(crate) const DAMAGED_SNAPSHOT: &str = "restore this file from a copy; withou
 
 /// How often a reader looks again when the newest snapshot vanished between finding and opening it.
 const ATTEMPTS: usize = 5;
+
+/// How often the records are read again while a fast-forward is about to bring schemas, and how long to wait in between: a short
+/// while, because it may have died.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What has the name under which a snapshot was to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +96,7 @@ impl SnapshotManager {
 
     /// [`Self::earliest_id`], and whether there is a hint, be it right or not.
     pub fn earliest_by_hint(&self) -> Result<(Option<i64>, bool)> {
-        let removals = self.removals.read()?;
+        let removals = self.whole_removals()?;
         match self.hint(EARLIEST)? {
             Some(id) if id >= removals.fence && self.is_not_rolled_back(id, &removals)? => Ok((Some(id), true)),
             hint => Ok((self.line(&removals)?.first().copied(), hint.is_some())),
@@ -105,8 +113,33 @@ impl SnapshotManager {
     }
 
     /// Ids of all versions, ascending: of the listed snapshots those that belong to the line.
+    ///
+    /// # Errors
+    /// `UpkeepRunning`: a fast-forward has begun, and main's versions and schemas are not of one line yet.
     pub fn ids(&self) -> Result<Vec<i64>> {
+        self.line(&self.whole_removals()?)
+    }
+
+    /// The same, also of a main whose fast-forward has not ended: nothing is read of what is found.
+    pub(crate) fn ids_by_records(&self) -> Result<Vec<i64>> {
         self.line(&self.removals.read()?)
+    }
+
+    /// The records of a line whose versions and schemas belong together ([`super::Rollback::mixed`]).
+    fn whole_removals(&self) -> Result<Removals> {
+        let mut removals = self.removals.read()?;
+        for _ in 0..LOOKS {
+            if removals.mixed_with().is_none() {
+                return Ok(removals);
+            }
+            cancel::check()?;
+            thread::sleep(PAUSE);
+            removals = self.removals.read()?;
+        }
+        match removals.mixed_with() {
+            Some(branch) => Err(going_forward(branch)),
+            None => Ok(removals),
+        }
     }
 
     /// What `look` makes of the ids of all versions, ascending; again when one of them goes before it is read.
@@ -173,7 +206,7 @@ impl SnapshotManager {
     /// One version; like [`SnapshotManager::get`] of one that has gone when it is going.
     pub fn version(&self, id: i64) -> Result<Snapshot> {
         let snapshot = self.get(id)?;
-        if self.is_version(&snapshot)? { Ok(snapshot) } else { Err(self.missing(id)?) }
+        if self.is_version_by(&self.whole_removals()?, &snapshot)? { Ok(snapshot) } else { Err(self.missing(id)?) }
     }
 
     /// When a snapshot was committed; `None` when it does not exist.
@@ -211,16 +244,26 @@ impl SnapshotManager {
     /// The newest version; `None` for an empty table.
     ///
     /// # Errors
-    /// `CorruptFile` when there are no snapshots although there were some: the next one must not begin anew.
+    /// `CorruptFile` when there are no snapshots although there were some: the next one must not begin anew; `UpkeepRunning` as
+    /// [`Self::ids`].
     pub fn latest(&self) -> Result<Option<Snapshot>> {
         Ok(self.latest_with_removals()?.1)
     }
 
     /// The newest version, and the removal records that were known when it was looked for.
     pub fn latest_with_removals(&self) -> Result<(Removals, Option<Snapshot>)> {
+        self.latest_by_removals(&|| self.whole_removals())
+    }
+
+    /// The newest version, also of a main whose fast-forward has not ended: nothing is read of it.
+    pub(crate) fn latest_by_records(&self) -> Result<Option<Snapshot>> {
+        Ok(self.latest_by_removals(&|| self.removals.read())?.1)
+    }
+
+    fn latest_by_removals(&self, read: &dyn Fn() -> Result<Removals>) -> Result<(Removals, Option<Snapshot>)> {
         let mut vanished = None;
         for _ in 0..ATTEMPTS {
-            let removals = self.removals.read()?;
+            let removals = read()?;
             match self.latest_by(&removals) {
                 // expired meanwhile, so there is a newer one
                 Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
@@ -439,7 +482,7 @@ impl SnapshotManager {
     }
 
     fn latest_by_listing(&self) -> Result<Option<i64>> {
-        Ok(self.ids()?.last().copied())
+        Ok(self.ids_by_records()?.last().copied())
     }
 
     /// Overwrites the `EARLIEST` hint. Best effort.
@@ -475,7 +518,7 @@ impl SnapshotManager {
 
     /// The error for a snapshot that is not there, with the nearest versions that are.
     fn missing(&self, id: i64) -> Result<Error> {
-        let ids = self.ids()?;
+        let ids = self.ids_by_records()?;
         let near = self.nearest(id, &ids)?;
         let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
             let message = format!("snapshot {id} does not exist, the table has no snapshots");
@@ -509,6 +552,15 @@ impl SnapshotManager {
         };
         Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
     }
+}
+
+/// Main's version is not of the schemas that are there, or is not yet.
+fn going_forward(branch: &str) -> Error {
+    let text = format!("main goes forward to branch '{branch}', and its schemas do not fit its version yet");
+    Error::new(ErrorKind::UpkeepRunning, text).with("branch", branch).hint(
+        "try again when the fast-forward has ended; where its process has died, fast-forward to the branch again: it goes on where \
+         that one has stopped",
+    )
 }
 
 /// Says what to do about a snapshot's file that cannot be read.

@@ -31,7 +31,7 @@ pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use pending::Pending;
 pub(crate) use period::Period;
 pub use released::{Released, ReleasedVersions};
-pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback, TakenBack};
+pub use removal::{KNOWN_REMOVALS, Parted, Removal, RemovalKind, Removals, Rollback, TakenBack};
 pub use removal_fate::{Fate, Standing};
 pub use removal_log::RemovalLog;
 pub use removed::{CommitName, RemovedSnapshot};

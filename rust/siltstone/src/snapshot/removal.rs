@@ -67,6 +67,10 @@ pub struct Rollback {
     /// The branch that main goes forward to; until main has all of it, its schemas and tags among it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<String>,
+    /// Whether main's one version and main's schemas are not of one line until that fast-forward has brought all of them: what the
+    /// version means, nobody can tell from main alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// Those that it takes out and that do not say what their writers knew, because another program wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<RemovedSnapshot>,
@@ -88,6 +92,17 @@ impl Rollback {
     pub(crate) fn last_known(&self) -> i64 {
         if self.common.is_some() { self.target.saturating_sub(1) } else { self.target }
     }
+}
+
+/// Where a fast-forward to a line without a version in common puts main.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parted {
+    /// The first version of that line.
+    pub target: i64,
+    /// See [`Rollback::common`].
+    pub common: i64,
+    /// See [`Rollback::mixed`].
+    pub mixed: bool,
 }
 
 /// What is left of rollbacks that the records do not repeat any more ([`Removals::remembered`]): readers that come back after a
@@ -316,12 +331,14 @@ impl Removals {
     }
 
     /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
-    pub(super) fn parting(&self, to: &str, target: i64, common: i64, going: &[Snapshot], now: i64) -> Removal {
+    pub(super) fn parting(&self, to: &str, parted: Parted, going: &[Snapshot], now: i64) -> Removal {
+        let Parted { target, common, mixed } = parted;
         let mut record = self.forward(to, target, going, now);
         // one record says both: commits do not go on with what lies before the target when the fast-forward dies here
         record.fence = target;
         if let Some(own) = record.rollbacks.last_mut() {
             own.common = Some(common);
+            own.mixed = mixed;
             // tags of what was before the target stay
             own.foreign.retain(|foreign| foreign.id > target);
         }
@@ -343,8 +360,20 @@ impl Removals {
     /// The same record, at the end of a fast-forward: main has all of the branch.
     pub(super) fn forwarded(&self, fence: i64, newest: Option<i64>, now: i64) -> Removal {
         let mut record = self.settled(fence, newest, now);
-        record.rollbacks.iter_mut().for_each(|rollback| rollback.forward = None);
+        record.rollbacks.iter_mut().for_each(|rollback| (rollback.forward, rollback.mixed) = (None, false));
         record
+    }
+
+    /// The record that main's versions and schemas are those of the branch that it goes forward to ([`Rollback::mixed`]).
+    pub(super) fn unmixed(&self, now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
+        record.rollbacks.iter_mut().for_each(|rollback| rollback.mixed = false);
+        record
+    }
+
+    /// The branch whose schemas main's versions are waiting for, or the other way round ([`Rollback::mixed`]).
+    pub fn mixed_with(&self) -> Option<&str> {
+        self.rollbacks.iter().rev().find(|rollback| rollback.mixed)?.forward.as_deref()
     }
 
     /// The branch that main has begun to go forward to, and of which it may lack something.
@@ -358,6 +387,7 @@ impl Removals {
             target,
             common: None,
             forward: None,
+            mixed: false,
             foreign,
             time_millis: now,
             settled: false,
@@ -376,7 +406,7 @@ impl Removals {
     fn remembered(&self, now: i64) -> Vec<Rollback> {
         let over = |r: &Rollback| r.settled && is_old(r.record, r.time_millis, self.count, now);
         let newest = self.rollbacks.last().map(|rollback| rollback.record);
-        let needed = |r: &Rollback| Some(r.record) == newest || !over(r) || self.is_half_parted(r);
+        let needed = |r: &Rollback| Some(r.record) == newest || !over(r) || self.is_half_parted(r) || r.mixed;
         let kept = self.rollbacks.iter().filter(|rollback| needed(rollback));
         let mut kept: Vec<Rollback> = kept.cloned().collect();
         kept.iter_mut().filter(|rollback| over(rollback)).for_each(|rollback| rollback.foreign.clear());
@@ -448,7 +478,12 @@ impl Removals {
     /// writer has taken it back.
     pub fn say_nothing(&self) -> bool {
         let was_none = self.pending.placing.is_some() || !self.rollbacks.is_empty();
-        self.count == 0 || (was_none && self.fence == 0 && self.rollbacks.iter().all(|rollback| rollback.target == 0))
+        self.count == 0 || (was_none && self.keep_all())
+    }
+
+    /// Whether nothing has ever expired or been gone back to: before a first version that is there was none.
+    pub(crate) fn keep_all(&self) -> bool {
+        self.fence == 0 && self.rollbacks.iter().all(|rollback| rollback.target == 0)
     }
 
     /// Whether a snapshot is part of the line.

@@ -1,7 +1,7 @@
 //! The records of one branch, `siltstone/removal-<k>`, published one after another without replacing.
 
 use super::{
-    Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock,
+    Parted, Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock,
     manager::{parse_id, read_hint},
     removal::is_old,
 };
@@ -145,17 +145,10 @@ impl RemovalLog {
         self.publish(lock, before.count + 1, record)
     }
 
-    /// Publishes the record of a fast-forward to a branch whose first version, `target`, this line never had; both have versions
-    /// up to `common`.
-    pub fn append_parting(
-        &self,
-        lock: &UpkeepLock,
-        to: &str,
-        (target, common): (i64, i64),
-        going: &[Snapshot],
-    ) -> Result<Removals> {
+    /// Publishes the record of a fast-forward to a branch whose first version this line never had.
+    pub fn append_parting(&self, lock: &UpkeepLock, to: &str, parted: Parted, going: &[Snapshot]) -> Result<Removals> {
         let before = self.read()?;
-        let record = before.parting(to, target, common, going, lock.now_millis());
+        let record = before.parting(to, parted, going, lock.now_millis());
         self.publish(lock, before.count + 1, record)
     }
 
@@ -184,6 +177,17 @@ impl RemovalLog {
         let before = self.read()?;
         let record = before.forwarded(fence, newest, lock.now_millis());
         self.publish(lock, before.count + 1, record)
+    }
+
+    /// Publishes the record that main's versions and schemas belong together again ([`super::Rollback::mixed`]), where there is
+    /// none yet.
+    pub fn append_unmixed(&self, lock: &UpkeepLock) -> Result<()> {
+        let before = self.read()?;
+        if before.mixed_with().is_none() {
+            return Ok(());
+        }
+        let record = before.unmixed(lock.now_millis());
+        self.publish(lock, before.count + 1, record).map(drop)
     }
 
     /// From here on the operation has taken effect, whatever fails afterwards: a record is published, or an error says that it

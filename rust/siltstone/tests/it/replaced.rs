@@ -1,6 +1,7 @@
 //! Tables and branches that are renamed, dropped, made again or fast-forwarded while a commit is at any one of its storage
 //! calls; [`rescaled`]: tables whose number of buckets changes while a writer is open; [`redefined`]: fixed options, before
-//! the first snapshot; [`switched_off`]: deletion vectors; [`relied_on`]: what others make of a commit that is about to be taken
+//! the first snapshot, again and again in one table ([`late_again`]); [`mixed`]: schemas of the same id in main and in a branch that it goes
+//! forward to; [`switched_off`]: deletion vectors; [`relied_on`]: what others make of a commit that is about to be taken
 //! back.
 //!
 //! ```text
@@ -48,6 +49,8 @@ mod beside_taken_back;
 mod branches;
 mod built_on;
 mod handles;
+mod late_again;
+mod mixed;
 mod reads;
 mod redefined;
 mod relied_on;

@@ -49,7 +49,11 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     // whole or not at all: readers do not look at names that start with a dot
     let hidden = format!("{}/.{name}.{}", branches.directory(), new_uuid());
     match source {
-        BranchSource::Empty => copy_schemas(&main, &hidden, None)?,
+        BranchSource::Empty => {
+            // nobody decides about the copy
+            SchemaManager::new(main.fs.clone(), &main.location).decide_with(&lock)?;
+            copy_schemas(&main, &hidden, None)?;
+        }
         BranchSource::Tag(tag) => {
             check_kept(&main, &lock, tag)?;
             from_tag(&main, &hidden, tag)?;

@@ -119,7 +119,7 @@ fn check_not_on_the_way(ctx: &TableContext, name: &str) -> Result<()> {
 pub(crate) fn half_forwarded_to(ctx: &TableContext) -> Result<Option<String>> {
     let main = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
     let removals = main.removals().read()?;
-    let (Some(name), Some(latest)) = (removals.forward_to(), main.latest()?) else { return Ok(None) };
+    let (Some(name), Some(latest)) = (removals.forward_to(), main.latest_by_records()?) else { return Ok(None) };
     let branches = ctx.branches();
     let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
     let is_theirs =

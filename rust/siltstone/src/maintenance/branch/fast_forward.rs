@@ -7,7 +7,9 @@
 //! goes, as in a rollback: another program believes it.
 //!
 //! Between that record and the branch's last snapshot main is at the common version: what fails there is an error that says so.
-//! What fails later is a note.
+//! What fails later is a note. Where there is no common version, and main's one version would be there with schemas of another line in
+//! between, the record says so ([`crate::snapshot::Rollback::mixed`]): nobody reads, writes or alters main until another record says
+//! that the schemas have come.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,8 +26,10 @@ use crate::{
     },
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::rollback::{latest_before, note_of_strays, remove_strays},
-    snapshot::{ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
+    maintenance::rollback::{note_of_strays, remove_strays},
+    snapshot::{
+        ChangelogManager, Parted, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
+    },
 };
 
 /// Makes main what the branch is.
@@ -54,7 +58,10 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     };
     // main may have lost its snapshots, but not what says which of them count
     ours.removals().read()?;
-    let before = latest_before(&ours)?;
+    let before = match ours.latest_by_records() {
+        Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+        found => found.ok().flatten().map(|latest| latest.id),
+    };
     if let Some(lock) = &lock {
         if before.is_some() { ours.settle(lock)? } else { ours.remove_placed(lock)? }
     }
@@ -136,6 +143,7 @@ impl Way<'_> {
                     // and so does a schema that was made of one that has gone: its maker may have looked, too
                     let made = !schema_changes(&self.main, &self.root, self.theirs)?.gone.is_empty();
                     if !((behind || made) && round < ROUNDS) {
+                        removals.append_unmixed(lock)?;
                         return Ok((report, rest));
                     }
                     changes_schemas = false;
@@ -154,7 +162,8 @@ impl Way<'_> {
         let going: Vec<Snapshot> =
             taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
         let removals = self.ours.removals();
-        removals.append_parting(lock, &branch_of(&self.root), (plan.stands, common), &going)?;
+        let parted = Parted { target: plan.stands, common, mixed: plan.mixed };
+        removals.append_parting(lock, &branch_of(&self.root), parted, &going)?;
         *moved = true;
         // what has expired, whose files the next expiry deletes when this fast-forward dies
         if !expired.is_empty() {
@@ -210,6 +219,7 @@ fn place_first(ctx: &TableContext, ours: &SnapshotManager, lock: &UpkeepLock, fi
 const ROUNDS: usize = 10;
 
 /// What becomes of main.
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 struct Forward {
     /// The last version that main and the branch have in common; when there is none, the branch's first.
     stands: i64,
@@ -227,6 +237,8 @@ struct Forward {
     changes_schemas: bool,
     /// Schemas of main go, or get another content.
     loses_schemas: bool,
+    /// Main's one version, its own or the branch's first, and main's schemas do not belong together until all is done.
+    mixed: bool,
     /// Schemas that came as undecided, as they are when main has the branch's versions.
     decided: Vec<CleanupStep>,
     /// Where names change.
@@ -321,6 +333,12 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     schemas.check_tags(main, &tags_kept)?;
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty() || !schemas.decided.is_empty();
     let loses_schemas = schemas.loses_any();
+    let mixed = match &replaced {
+        // its own schema goes before it does
+        Some(own) => schemas.loses(own.schema_id),
+        // the branch's first version is there before its schemas
+        None => !schemas.gone.is_empty() || !schemas.written.is_empty(),
+    };
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
     let mut directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location)).to_vec();
@@ -347,6 +365,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         has_common: shared > 0,
         changes_schemas,
         loses_schemas,
+        mixed,
         decided: schemas.decided,
         tags_come,
         directories,

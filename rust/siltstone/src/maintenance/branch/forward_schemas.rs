@@ -29,7 +29,12 @@ impl SchemaChanges {
         self.first_lost.is_some()
     }
 
-    fn loses(&mut self, id: i64) {
+    /// Whether that one goes, or may be read with another one that does.
+    pub(super) fn loses(&self, id: i64) -> bool {
+        self.first_lost.is_some_and(|first| id >= first)
+    }
+
+    fn lose(&mut self, id: i64) {
         self.first_lost = Some(self.first_lost.map_or(id, |first| first.min(id)));
     }
 
@@ -60,7 +65,7 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
     let ids = branch.ids()?;
     for id in ours.ids()?.into_iter().filter(|id| *id >= from && !ids.contains(id)) {
         changes.gone.push(ours.path(id));
-        changes.loses(id);
+        changes.lose(id);
     }
     changes.gone.reverse();
     for id in ids {
@@ -88,7 +93,7 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
         }
         let content = if undecided { TableSchema { pending: Some(true), ..schema }.to_json()? } else { final_content };
         let change = if known.is_some() {
-            changes.loses(id);
+            changes.lose(id);
             Change::Overwrite { path, content }
         } else {
             // an alter may be faster with this id: the next round sees it

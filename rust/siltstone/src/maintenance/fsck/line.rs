@@ -93,6 +93,16 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Main's version is not of the schemas that are there: nothing of it can be checked.
+    pub(super) fn mixed(&mut self, ctx: &TableContext, name: &str) {
+        let message = format!(
+            "a fast-forward to branch '{name}' was cut short or is at work: the schemas are not those of the version that is there, \
+             and nobody can read or write it"
+        );
+        let repair = format!("fast-forward to branch '{name}' again: it goes on where the one before has stopped");
+        self.verdict.problem("half-forwarded", &ctx.branch, message, &repair);
+    }
+
     /// Main is neither what it was nor what the branch is.
     pub(super) fn half_forwarded(&mut self, ctx: &TableContext, removals: &Removals) {
         // what cannot be read is told elsewhere

@@ -266,7 +266,10 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         check.layout_of_branch(branch)?;
         let Some(of) = check.schemas_of(branch)? else { continue };
         whole.extend(check.branch(&of)?.into_iter().map(|version| (of.clone(), version)));
-        contexts.push(of);
+        // otherwise nobody can read it, which is told
+        if !of.snapshots().removals().read().is_ok_and(|removals| removals.mixed_with().is_some()) {
+            contexts.push(of);
+        }
     }
     check.files_exist()?;
     if deep {

@@ -28,6 +28,10 @@ impl Check<'_> {
         let snapshots = ctx.snapshots();
         let removals = self.told("bad-removal", &ctx.branch, snapshots.removals().read(), RESTORE)?;
         let Some(removals) = removals else { return Ok(Vec::new()) };
+        if let Some(name) = removals.mixed_with() {
+            self.mixed(ctx, name);
+            return Ok(Vec::new());
+        }
         // a snapshot that cannot be read is told below
         let ids = snapshots.ids().or_else(|_| snapshots.listed_ids())?;
         self.hints(ctx, &snapshots, &ids, &removals)?;

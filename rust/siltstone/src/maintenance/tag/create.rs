@@ -184,7 +184,7 @@ fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> E
     Error::new(ErrorKind::SnapshotExpired, message)
         .with("table", &ctx.name)
         .with("tag", name)
-        .hint("tag a newer snapshot, or raise `snapshot.time-retained`")
+        .hint("tag another snapshot; where this one has expired, raise `snapshot.time-retained`")
 }
 
 /// The snapshot that a selector names, without the table's `scan.*` options. A tag of a tag is not for the branch of that one.

@@ -1,7 +1,10 @@
 //! Two rescales of a whole table, and writers that were opened before one.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
 use siltstone::{
     fs::FailWhen,
+    maintenance::automatic::Committer,
     scan::{EntryFilter, live_entries},
     table::RescaleArgs,
 };
@@ -176,4 +179,72 @@ fn a_rescale_that_fails_says_that_the_option_has_changed() {
             assert!(error.hint_text().unwrap().contains("run t.rescale(3) again"), "after {n} calls: {error:?}");
         }
     }
+}
+
+/// A rescale before the link of a first version, and another commit before a call after it.
+#[derive(Debug)]
+struct BehindLink {
+    io: FaultFileIo,
+    id: i64,
+    at: u64,
+    linked: AtomicBool,
+    calls: AtomicU64,
+}
+
+impl BeforeCall for BehindLink {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        let fs: FileIoRef = Arc::new(self.io.clone());
+        if self.linked.load(Ordering::SeqCst) {
+            if self.calls.fetch_add(1, Ordering::SeqCst) == self.at {
+                let empty = Committable { allow_empty: true, ..Committable::default() };
+                // where the first one has the lock, it does not come about
+                drop(Committer::with_new_user(&open(&fs, ROOT)).commit(empty));
+            }
+        } else if what == "publish: link" && path.ends_with(&format!("/snapshot/snapshot-{}", self.id)) {
+            self.linked.store(true, Ordering::SeqCst);
+            to(&fs, 3)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rescale and both commits were acknowledged, and nobody could write another row: the version behind was taken for one that has seen
+/// the rows and rescaled them.
+#[test]
+fn first_rows_that_another_version_lies_behind_have_the_number_of_a_rescale_or_their_writer_is_told() {
+    let quick =
+        [("siltstone.upkeep-lock-timeout", "0 ms"), ("commit.max-retry-wait", "1 ms"), ("commit.max-retries", "3")];
+    let (base, fs) = new_table(&["k"], &[&[BUCKET, ("write-only", "true")][..], &quick].concat());
+    put(&fs, &[(1, 1), (2, 2)]).unwrap();
+    table(&fs).truncate(None, false).unwrap();
+    let (mut told, mut refused) = (0, 0);
+    for at in 0.. {
+        let io = base.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let (linked, calls) = (AtomicBool::new(false), AtomicU64::new(0));
+        let gate = Arc::new(BehindLink { io: io.clone(), id: newest(&fs) + 1, at, linked, calls });
+        let behind: FileIoRef = Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>));
+        let end = put(&behind, &[(1, 1)]);
+        if gate.calls.load(Ordering::SeqCst) <= at {
+            break;
+        }
+        let has = rows(&fs).contains(&(1, 1));
+        match &end {
+            Ok(_) => assert!(has, "call {at}"),
+            Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                assert!(!has, "call {at}: {error}");
+                refused += 1;
+            }
+            Err(error) => {
+                assert!(has && error.hint_text().unwrap().contains("t.rescale()"), "call {at}: {error:?}");
+                told += 1;
+                to(&fs, 3).unwrap_or_else(|e| panic!("call {at}: {e}"));
+            }
+        }
+        put(&fs, &[(3, 3)]).unwrap_or_else(|error| panic!("call {at}, {end:?}: {error}"));
+        assert_eq!(rows(&fs), if has { vec![(1, 1), (3, 3)] } else { vec![(3, 3)] }, "call {at}");
+        let verdict = fsck(&open(&fs, ROOT), true, 0).unwrap();
+        assert!(!verdict.findings.iter().any(|f| f.severity == Severity::Problem), "call {at}: {verdict:#?}");
+    }
+    assert!(told > 1 && refused > 1, "{told}, {refused}");
 }
