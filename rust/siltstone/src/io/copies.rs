@@ -7,7 +7,7 @@ use arrow_select::{concat::concat_batches, filter::filter_record_batch, interlea
 use crate::{
     error::Result,
     limits,
-    row::{batch_bytes, memory_of},
+    row::{RowBytes, batch_bytes, memory_of},
 };
 
 /// What needs memory, for messages.
@@ -59,7 +59,11 @@ fn ask_for(columns: &[ArrayRef], rows: &UInt32Array) -> Result<()> {
     let bytes = |column: &ArrayRef| {
         // each row as large as all of them is often little enough: one may be taken many times
         let most = column.get_array_memory_size().saturating_mul(rows.len());
-        if most < limits::SMALL_PART { 0 } else { memory_of(std::slice::from_ref(column), places()) }
+        match RowBytes::of(column) {
+            _ if most < limits::SMALL_PART => 0,
+            RowBytes::Each(bytes) => bytes.saturating_mul(rows.len()),
+            _ => memory_of(std::slice::from_ref(column), places()),
+        }
     };
     limits::ask_for_part(columns.iter().map(bytes).fold(0, usize::saturating_add), COPIES)
 }
