@@ -5,8 +5,10 @@ that way (`compaction.force-rewrite-all-files`).
 """
 
 import datetime as dt
+import struct
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import siltstone as st
 from untouched import COLUMNS, pages, row_groups, rows, twins
@@ -186,6 +188,54 @@ def test_rows_are_encoded_again_where_the_table_asks_for_other_files(make, cat, 
     assert t.scan().to_arrow().sort_by("id").equals(before.filter(pa.compute.not_equal(before["id"], 20_000)))
 
 
+def test_row_groups_with_lists_are_not_divided(make):
+    """How many rows a page of lists has, only its levels say: an index that lied about it made a file that nobody could read."""
+    columns = {"id": "BIGINT NOT NULL", "s": "STRING", "list": "ARRAY<INT>"}
+    t, _ = twins(make, columns)
+    base = rows(BASE, 1, columns).append_column(
+        "list", pa.array([[n] * (n % 3) for n in range(len(BASE))], pa.list_(pa.int32()))
+    )
+    t.append(base)
+    t.compact(full=True)
+    t.append(base.slice(5000, 10))
+    t.compact(full=True)
+    assert row_groups(t) == [1]
+    assert t.scan().to_arrow().equals(base.cast(t.schema))
+
+
+@pytest.mark.parametrize("column", ["_SEQUENCE_NUMBER", "i"])
+def test_bounds_of_pages_that_are_not_those_of_the_footer_are_not_believed(make, column):
+    """They came into the manifest: a greatest number that is too small, and the next update of such a row was lost."""
+    t, _ = twins(make)
+    t.append(rows(range(-1000, 0, 10), 1))
+    t.compact(full=True)
+    t.append(rows(BASE, 2))
+    newest = max(t.files(), key=lambda file: file["rows"])
+    lowered(newest["path"], column)
+    t.compact(full=True)
+    t.append(rows([39_998], 3))
+    assert t.get(39_998) == rows([39_998], 3).to_pylist()[0]
+    assert not t.maintenance.fsck(deep=True).problems
+
+
+def lowered(path, column):
+    """The greatest value of a column is one less in its page index, and stays what it is in the footer."""
+    described = pq.ParquetFile(path).metadata.row_group(0)
+    at = next(i for i in range(described.num_columns) if described.column(i).path_in_schema == column)
+    kind = "<q" if described.column(at).physical_type == "INT64" else "<i"
+    greatest = described.column(at).statistics.max
+    greatest = struct.pack(kind, greatest)
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    chunks = [described.column(i) for i in range(described.num_columns)]
+    end = max((c.dictionary_page_offset or c.data_page_offset) + c.total_compressed_size for c in chunks)
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    place = content.index(greatest, end, footer)
+    content[place] ^= 0x01
+    with open(path, "wb") as file:
+        file.write(content)
+
+
 def test_a_nan_is_seen_by_who_looks_for_large_numbers(make):
     """Bounds of pages leave NaN out, which is the greatest value: files with NaN are encoded again."""
     columns = {"id": "BIGINT NOT NULL", "s": "STRING", "x": "DOUBLE"}
@@ -227,8 +277,6 @@ def test_a_page_that_is_not_where_its_index_says_is_damage(make):
 
 def damaged(path):
     """The head of a page in the middle says more values than it has."""
-    import pyarrow.parquet as pq
-
     described = pq.ParquetFile(path).metadata
     chunk = described.row_group(0).column(0)
     with open(path, "r+b") as file:

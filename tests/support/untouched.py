@@ -18,7 +18,6 @@ COLUMNS = {
     "day": "DATE",
     "ts": "TIMESTAMP(6)",
     "f": "BOOLEAN",
-    "list": "ARRAY<INT>",
     "nested": "ROW<a INT, b STRING>",
 }
 
@@ -39,9 +38,6 @@ def rows(ids, seed, columns=COLUMNS):
         "day": pa.array(some(rng.integers(0, 20_000, count).tolist()), pa.int32()).cast(pa.date32()),
         "ts": pa.array(some(rng.integers(0, 2**50, count).tolist()), pa.int64()).cast(pa.timestamp("us")),
         "f": pa.array(some((rng.random(count) < 0.5).tolist())),
-        "list": pa.array(some([int(v)] * (int(v) % 3) for v in rng.integers(0, 1000, count))).cast(
-            pa.list_(pa.int32())
-        ),
         "nested": pa.array(some({"a": int(v), "b": str(v)} for v in rng.integers(0, 10**6, count))).cast(
             pa.struct([("a", pa.int32()), ("b", pa.string())])
         ),

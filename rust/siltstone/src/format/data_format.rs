@@ -96,9 +96,8 @@ pub trait Encoding: Debug + Send + Sync {
 pub trait DataFileWriter: Send {
     /// Takes rows in.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
-    /// Takes over rows of a file as they are encoded: some of its blocks ([`Encoding::copyable`]), all of one row group. Returns
-    /// their bounds, as [`WrittenFile::bounds`].
-    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+    /// Takes over rows of a file as they are encoded: some of its blocks ([`Encoding::copyable`]), all of one row group.
+    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<()> {
         let _ = (file, rows);
         Err(Error::new(ErrorKind::Internal, "files of this format take no rows as they are encoded"))
     }

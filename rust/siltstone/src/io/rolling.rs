@@ -14,7 +14,7 @@ use arrow_array::{
 };
 
 use super::{
-    FileWriteSpec, OpenDataFile, TableContext, batch_bytes,
+    FileReadSpec, FileWriteSpec, OpenDataFile, TableContext, batch_bytes,
     blob_files::{BlobFiles, Place},
     file_columns::FileColumns,
     index_writer::{IndexWriter, WrittenIndex},
@@ -26,9 +26,8 @@ use crate::{
     limits,
     manifest::{DataFileFields, DataFileMeta},
     path::FileNames,
-    predicate::ColumnBounds,
-    row::{BinaryRow, Datum, RowKind, datum_from_array},
-    types::{DataField, TypeKind, special},
+    row::{BinaryRow, RowKind, datum_from_array},
+    types::{DataField, TypeKind},
 };
 
 /// Java looks at the size of a file every so many rows.
@@ -69,6 +68,12 @@ struct OpenFile {
     index: Option<IndexWriter>,
     min_key: Vec<u8>,
     max_key: Vec<u8>,
+    sequence: RangeInclusive<i64>,
+    deletes: i64,
+}
+
+/// What the manifest says of some rows beside their values.
+struct SystemColumns {
     sequence: RangeInclusive<i64>,
     deletes: i64,
 }
@@ -228,29 +233,50 @@ impl RollingWriter {
     }
 
     fn copy_rows(&mut self, file: &OpenDataFile, rows: &Range<i64>, first_key: &[u8], last_key: &[u8]) -> Result<()> {
-        let untold = || Error::new(ErrorKind::Internal, "no file is open, or the numbers of copied rows are not known");
-        let at = self.columns.fields.iter().position(|field| field.id == special::sequence_number().id);
+        let system = self.system_columns(file, rows)?;
         let first = self.open.is_none();
         if first {
             self.open = Some(self.create(first_key.to_vec(), 0..=0)?);
         }
-        let open = self.open.as_mut().ok_or_else(untold)?;
-        let bounds = open.writer.copy(file.reader(), rows)?;
-        let numbers = at.and_then(|at| bounds.get(at)?.as_ref());
-        let Some(ColumnBounds { min: Datum::BigInt(least), max: Datum::BigInt(greatest), .. }) = numbers else {
-            return Err(untold());
-        };
+        let open = self.open.as_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no file is open"))?;
+        open.writer.copy(file.reader(), rows)?;
+        let (least, greatest) = system.sequence.into_inner();
         open.sequence = if first {
-            *least..=*greatest
+            least..=greatest
         } else {
-            *open.sequence.start().min(least)..=*open.sequence.end().max(greatest)
+            least.min(*open.sequence.start())..=greatest.max(*open.sequence.end())
         };
+        open.deletes += system.deletes;
         open.max_key = last_key.to_vec();
         self.rows += rows.end - rows.start;
         if open.writer.size() >= self.target_size {
             self.close()?;
         }
         Ok(())
+    }
+
+    /// What the manifest says of the sequence numbers and kinds of rows: they are decoded, as an update is lost where a number is too
+    /// small.
+    fn system_columns(&self, file: &OpenDataFile, rows: &Range<i64>) -> Result<SystemColumns> {
+        let spec = FileReadSpec { system: true, rows: Some(vec![rows.clone()]), ..FileReadSpec::new(Vec::new()) };
+        let (mut found, mut count): (Option<SystemColumns>, i64) = (None, 0);
+        for batch in file.read(&self.ctx, &spec)? {
+            let batch = batch?;
+            let (sequence, deletes) = (sequence_bounds(&batch)?, deletes(&batch)?);
+            count = count.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+            found = Some(match found {
+                None => SystemColumns { sequence, deletes },
+                Some(before) => SystemColumns {
+                    sequence: *before.sequence.start().min(sequence.start())
+                        ..=*before.sequence.end().max(sequence.end()),
+                    deletes: before.deletes + deletes,
+                },
+            });
+        }
+        let wanted = rows.end - rows.start;
+        found.filter(|_| count == wanted).ok_or_else(|| {
+            Error::corrupt(&file.meta().file_name, 0, format!("{wanted} rows from row {} on", rows.start), count)
+        })
     }
 
     /// The serialized key of a row of a batch that is to be written.

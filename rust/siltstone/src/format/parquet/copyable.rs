@@ -1,27 +1,32 @@
 //! Which rows of a file can be copied as they are encoded: blocks begin with a page of every column.
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use parquet::{
     basic::{CompressionCodec, Type as Physical},
     file::{
         metadata::{ColumnChunkMetaData, ParquetMetaData},
         page_index::{column_index::ColumnIndexMetaData, offset_index::PageLocation},
+        statistics::Statistics,
     },
 };
 
 use super::{
     bounds::from_statistics,
     column_chunk::chunk_range,
+    joined::joined,
     options::ParquetWriteOptions,
     prune::{page_locations, page_rows, page_statistics},
     reader::ParquetFile,
     schema::{Int96As, schema_with},
 };
-use crate::{cancel, error::Result, format::EncodedRows, types::DataField};
-
-/// Page indexes cut texts to 64 bytes, at the end of a character: a shorter one is whole.
-const CUT: usize = 57;
+use crate::{
+    cancel,
+    error::Result,
+    format::EncodedRows,
+    row::{Datum, compare_datums},
+    types::{DataField, DataType, TypeKind},
+};
 
 /// The blocks of a file whose rows can be copied into files that are written so; `None`: its columns or pages are others.
 ///
@@ -61,10 +66,14 @@ fn has_columns(metadata: &ParquetMetaData, fields: &[DataField]) -> Result<bool>
 }
 
 fn blocks_of_group(columns: &[Column<'_>], group: usize, start: i64, rows: i64) -> Vec<EncodedRows> {
-    let Some((first, others)) = columns.split_first() else { return Vec::new() };
-    let begins = |column: &Column<'_>, row: i64| column.pages.binary_search_by_key(&row, |p| p.first_row_index).is_ok();
+    let Some(first) = columns.first() else { return Vec::new() };
+    // nobody knows how many rows a page of lists has without decoding it: the index alone is not believed
+    let begins = |column: &Column<'_>, row: i64| {
+        let page = column.pages.binary_search_by_key(&row, |page| page.first_row_index);
+        if column.is_repeated() { row == 0 } else { page.is_ok() }
+    };
     let starts = first.pages.iter().map(|page| page.first_row_index);
-    let mut starts: Vec<i64> = starts.filter(|row| others.iter().all(|column| begins(column, *row))).collect();
+    let mut starts: Vec<i64> = starts.filter(|row| columns.iter().all(|column| begins(column, *row))).collect();
     starts.dedup();
     let ends = starts.iter().skip(1).copied().chain([rows]);
     let dictionaries = columns.iter().map(|c| c.dictionary.end - c.dictionary.start).fold(0, u64::saturating_add);
@@ -141,15 +150,40 @@ impl<'a> Column<'a> {
         if !self.is_flat() {
             return true;
         }
-        let Some(field) = fields.get(self.root) else { return false };
-        let whole = whole(self.root);
-        let uncut = |bytes: Option<&[u8]>| !whole || bytes.is_none_or(|bytes| bytes.len() < CUT);
-        (0..self.pages.len()).all(|page| {
-            let Some(known) = page_statistics(self.index, page, self.pages.len()) else { return false };
-            let bounds = || from_statistics(&known, &field.data_type);
-            let bounded = self.index.is_null_page(page) || !bounds().min.is_null() && !bounds().max.is_null();
-            known.null_count_opt().is_some() && bounded && uncut(known.min_bytes_opt()) && uncut(known.max_bytes_opt())
-        })
+        fields.get(self.root).is_some_and(|field| self.agrees(&field.data_type, whole(self.root)).unwrap_or(false))
+    }
+
+    /// Whether the bounds and nulls of all pages are known and, together, those of the footer; `None`: they are not known. The footer
+    /// has texts as they are, the index may have cut them, which does not matter unless they are wanted `whole`.
+    fn agrees(&self, t: &DataType, whole: bool) -> Option<bool> {
+        let of_chunk = self.chunk.statistics()?;
+        let of_pages: Option<Vec<Statistics>> =
+            (0..self.pages.len()).map(|page| page_statistics(self.index, page, self.pages.len())).collect();
+        let of_pages = of_pages?;
+        let nulls = of_pages.iter().map(Statistics::null_count_opt).sum::<Option<u64>>()?;
+        let with_values = of_pages.iter().enumerate().filter(|(page, _)| !self.index.is_null_page(*page));
+        let with_values: Vec<&Statistics> = with_values.map(|(_, known)| known).collect();
+        let (all, known) =
+            (from_statistics(&joined(of_chunk, &with_values, nulls, t)?, t), from_statistics(of_chunk, t));
+        let least = compare(&all.min, &known.min)?;
+        let greatest = compare(&all.max, &known.max)?;
+        let cut = !whole && matches!(t.kind, TypeKind::Char(_) | TypeKind::VarChar(_));
+        let (below, above) = (cut && least.is_lt(), cut && greatest.is_gt());
+        Some(Some(nulls) == of_chunk.null_count_opt() && (least.is_eq() || below) && (greatest.is_eq() || above))
+    }
+
+    /// Whether a row may have several values in it, or none.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.chunk.column_descr().max_rep_level() > 0
+    }
+}
+
+/// Bounds of no values are equal; `None`: one of them is not known.
+fn compare(a: &Datum, b: &Datum) -> Option<Ordering> {
+    match (a.is_null(), b.is_null()) {
+        (true, true) => Some(Ordering::Equal),
+        (false, false) => Some(compare_datums(a, b)),
+        _ => None,
     }
 }
 

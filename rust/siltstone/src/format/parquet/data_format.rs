@@ -10,7 +10,6 @@ use crate::{
     format::{DataFileReader, DataFileWriter, DataFormat, EncodedRows, Encoding, Footers, WriteOptions, WrittenFile},
     fs::{InputFile, OutputFile},
     options::CoreOptions,
-    predicate::ColumnBounds,
     types::DataField,
 };
 
@@ -104,7 +103,7 @@ impl DataFileWriter for ParquetFileWriter {
         Self::write(self, batch)
     }
 
-    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+    fn copy(&mut self, file: &dyn DataFileReader, rows: &Range<i64>) -> Result<()> {
         let other = || Error::new(ErrorKind::Internal, "rows of a file that is not Parquet are to be copied into one");
         Self::copy(self, file.as_any().downcast_ref().ok_or_else(other)?, rows)
     }

@@ -131,8 +131,8 @@ impl ParquetFileWriter {
         Ok(())
     }
 
-    /// Takes over rows of another file as they are encoded, as a row group; returns the bounds of their columns.
-    pub fn copy(&mut self, file: &ParquetFile, rows: &Range<i64>) -> Result<Vec<Option<ColumnBounds>>> {
+    /// Takes over rows of another file as they are encoded, as a row group.
+    pub fn copy(&mut self, file: &ParquetFile, rows: &Range<i64>) -> Result<()> {
         self.end_row_group()?;
         let copied = Copied::new(file, rows)?;
         let mut group = self.file.next_row_group().map_err(|e| writing(&self.path, e))?;
@@ -150,15 +150,15 @@ impl ParquetFileWriter {
         }
         group.close().map_err(|e| writing(&self.path, e))?;
         let count = rows.end - rows.start;
-        for (slot, new) in self.bounds.iter_mut().zip(&bounds) {
-            let Some(new) = new.clone() else { continue };
+        for (slot, new) in self.bounds.iter_mut().zip(bounds) {
+            let Some(new) = new else { continue };
             *slot = Some(match slot.take() {
                 Some(old) => bounds::merge((old, self.rows), (new, count)),
                 None => new,
             });
         }
         self.rows += count;
-        Ok(bounds)
+        Ok(())
     }
 
     /// Bytes on disk and expected from what is buffered.
