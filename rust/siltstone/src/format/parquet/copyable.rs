@@ -163,6 +163,12 @@ impl<'a> Column<'a> {
         let nulls = of_pages.iter().map(Statistics::null_count_opt).sum::<Option<u64>>()?;
         let with_values = of_pages.iter().enumerate().filter(|(page, _)| !self.index.is_null_page(*page));
         let with_values: Vec<&Statistics> = with_values.map(|(_, known)| known).collect();
+        let rows = |page: usize| page_rows(self.pages, page, self.rows).map(|rows| u64::try_from(rows.len()).ok());
+        let nothing_else = |(page, known): (usize, &Statistics)| rows(page).flatten() == known.null_count_opt();
+        let mut of_nulls = of_pages.iter().enumerate().filter(|(page, _)| self.index.is_null_page(*page));
+        if !of_nulls.all(nothing_else) {
+            return Some(false);
+        }
         let (all, known) =
             (from_statistics(&joined(of_chunk, &with_values, nulls, t)?, t), from_statistics(of_chunk, t));
         let least = compare(&all.min, &known.min)?;
