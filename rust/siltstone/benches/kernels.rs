@@ -24,15 +24,13 @@ use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_select::{concat::concat_batches, take::take_record_batch};
-use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use siltstone::{
-    Result,
     format::{
         FileRead,
         parquet::{ParquetFile, ParquetFileWriter, ParquetWriteOptions},
     },
-    fs::{FileIo, InputFile, LocalFileIo},
+    fs::{FileIo, LocalFileIo},
     io::{BatchStream, KvLayout},
     merge_tree::{MergeOptions, WriteBuffer, WriteBufferOptions, merge, merge_function::Deduplicate},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema},
@@ -157,21 +155,6 @@ fn merging(c: &mut Criterion) {
     group.finish();
 }
 
-/// A file in memory.
-struct Stored(Bytes);
-
-impl InputFile for Stored {
-    fn path(&self) -> &'static str {
-        "stored.parquet"
-    }
-    fn size(&self) -> Result<u64> {
-        Ok(self.0.len() as u64)
-    }
-    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
-        Ok(self.0.slice(start as usize..(start + length) as usize))
-    }
-}
-
 /// Writes a file.
 fn encode(path: &str, batches: &[RecordBatch]) {
     let options = ParquetWriteOptions::new("zstd", 1, None, &BTreeMap::new(), true).unwrap();
@@ -210,14 +193,12 @@ fn files(c: &mut Criterion) {
     group.finish();
 
     encode(path, &parts);
-    let stored: Arc<dyn InputFile> = Arc::new(Stored(std::fs::read(path).unwrap().into()));
-    std::fs::remove_file(path).unwrap();
     let small: Vec<(usize, Vec<u8>)> = buffers.iter().map(|buffer| (buffer.len(), compressed(buffer))).collect();
     let mut group = c.benchmark_group("decode");
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("parquet", |b| {
         b.iter(|| {
-            let file = ParquetFile::open(Arc::clone(&stored), None).unwrap();
+            let file = ParquetFile::open(LocalFileIo::default().open(path).unwrap(), None).unwrap();
             let request = FileRead {
                 columns: fields(),
                 prune: None,
@@ -234,6 +215,7 @@ fn files(c: &mut Criterion) {
         b.iter(|| small.iter().map(|(size, bytes)| zstd::bulk::decompress(bytes, *size).unwrap().len()).sum::<usize>());
     });
     group.finish();
+    std::fs::remove_file(path).unwrap();
 }
 
 criterion_group!(kernels, sort, merging, files);
