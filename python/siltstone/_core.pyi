@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
 from siltstone.compaction import CompactionTask
+from siltstone.errors import CommitConflict
 from siltstone.report import CommitReport, CompactionReport, Feature, MergeReport, UpkeepReport, Verdict
 from siltstone.versions import FileEntry, Snapshot, Tag
 
@@ -32,6 +33,7 @@ __all__ = [
     "is_storage_option",
     "level_figures",
     "run_compaction",
+    "run_compactions",
     "size_bytes",
     "system_of",
 ]
@@ -322,3 +324,4 @@ def size_bytes(name: str, text: str) -> int: ...
 def system_of(text: str) -> str | None: ...
 def level_figures(table: Table) -> list[tuple[int, int, int, int, int]]: ...
 def run_compaction(token: bytes, threads: int | None = None) -> bytes: ...
+def run_compactions(tokens: Sequence[bytes], threads: int | None = None) -> list[bytes | CommitConflict]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +19,8 @@ from siltstone.write import commit_messages, message_list
 Token = bytes
 TRIES = 3
 """How often buckets are planned and compacted when other commits get in the way."""
+AT_ONCE, AT_ONCE_BYTES = 256, 64 << 20
+"""Tasks that are begun together, and bytes of their files from which on no more are."""
 
 
 @dataclass(frozen=True)
@@ -221,15 +223,28 @@ def commit_compaction(
 
 
 def run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask], None]) -> Ran:
-    """Run tasks in this process; those that were overtaken are reported."""
+    """Run tasks in this process, small ones side by side; those that were overtaken are reported."""
     ran = Ran()
-    for task in tasks:
-        try:
-            ran.messages.append(task.run())
-        except CommitConflict as conflict:
-            ran.overtaken.append(overtaken_note(conflict))
-        advance(task)
+    for group in _groups(tasks):
+        for task, end in zip(group, _core.run_compactions([task.token for task in group]), strict=True):
+            if isinstance(end, CommitConflict):
+                ran.overtaken.append(overtaken_note(end))
+            else:
+                ran.messages.append(end)
+            advance(task)
     return ran
+
+
+def _groups(tasks: Sequence[CompactionTask]) -> Iterator[list[CompactionTask]]:
+    """Tasks that are begun together: between two groups it can be said how far the work has come."""
+    group: list[CompactionTask] = []
+    for task in tasks:
+        group.append(task)
+        if len(group) == AT_ONCE or sum(each.bytes for each in group) >= AT_ONCE_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:

@@ -6,7 +6,10 @@
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::{self, JoinHandle},
 };
 
@@ -44,6 +47,33 @@ pub(crate) fn try_map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Result
         [] | [_] => items.iter().map(work).collect(),
         _ => in_pool(|| items.par_iter().map(cancel::carried(work)).collect()),
     }
+}
+
+/// Pieces of work that wait for storage at once, however many cores there are.
+const WAITING: usize = 16;
+
+/// Does `work` for each item, until one fails, in no order: several at once, because it waits for storage.
+pub(crate) fn try_waiting<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = cancel::carried(|item: &T| cancel::check().and_then(|()| work(item)));
+    let all = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = work(item) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                next.store(items.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..items.len().min(WAITING) {
+            // where no more threads are to be had, there are fewer
+            if thread::Builder::new().name("siltstone-sync".to_owned()).spawn_scoped(scope, all).is_err() {
+                break;
+            }
+        }
+        all();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 /// Runs work on a pool, under the token of this thread. A thread with a caller does not sleep meanwhile: it asks whether
@@ -161,6 +191,21 @@ mod tests {
             in_pool(|| (0..1000_u64).into_par_iter().sum())
         });
         assert_eq!(sum, 499_500);
+    }
+
+    #[test]
+    fn work_that_waits_is_done_once_for_each_item_until_one_fails() {
+        let items: Vec<usize> = (0..1000).collect();
+        let done = Mutex::new(vec![0; items.len()]);
+        try_waiting(&items, |item| {
+            done.lock().unwrap()[*item] += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert!(done.into_inner().unwrap().iter().all(|times| *times == 1));
+        let error = |item: &usize| if *item == 500 { Err(not_started("wait")) } else { Ok(()) };
+        try_waiting(&items, error).unwrap_err();
+        try_waiting(&[] as &[usize], error).unwrap();
     }
 
     #[test]

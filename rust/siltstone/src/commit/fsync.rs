@@ -1,20 +1,21 @@
-//! What must survive a power loss before a snapshot refers to it: the names of new files.
+//! What must survive a power loss before a snapshot refers to it: new files and their names.
 //!
-//! The contents of data and index files are made durable by their writers when they close them, those of manifests
-//! by the manifest store. A name is durable when its directory, and each directory above it up to the table, is.
-//! Option `siltstone.commit.fsync=false` turns all of it off.
+//! Manifests are made durable by their store when they are written. The contents of data and index files may wait for that until
+//! the commit is about to name them, or until the message that names them leaves this process: together they cost little
+//! ([`FileIo::sync_files`](crate::fs::FileIo::sync_files)). A name is durable when its directory, and each directory above it up to the
+//! table, is. Option `siltstone.sync=false` turns all of it off.
 
 use std::collections::BTreeSet;
 
 use crate::{
     error::Result,
     io::TableContext,
-    manifest::{EntryKind, IndexManifestEntry, ManifestEntry},
-    threads::try_map,
+    manifest::{BucketId, EntryKind, IndexManifestEntry, ManifestEntry},
+    wire::CommitMessage,
 };
 
-/// Makes the names of all added files durable.
-pub(super) fn sync_names<'a>(
+/// Makes all added files and their names durable.
+pub(super) fn sync_added<'a>(
     ctx: &TableContext,
     files: impl Iterator<Item = &'a ManifestEntry>,
     index: impl Iterator<Item = &'a IndexManifestEntry>,
@@ -22,15 +23,43 @@ pub(super) fn sync_names<'a>(
     if !ctx.options.sync {
         return Ok(());
     }
-    let mut directories = BTreeSet::new();
+    let (mut added, mut directories) = (Vec::new(), BTreeSet::new());
     for entry in files.filter(|entry| entry.kind == EntryKind::Add) {
-        add_with_parents(&mut directories, ctx, &ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?);
+        let file = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+        add_with_parents(&mut directories, ctx, &file);
+        added.push(file);
+        added.extend(ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?);
     }
     for entry in index.filter(|entry| entry.kind == EntryKind::Add) {
-        add_with_parents(&mut directories, ctx, &ctx.paths.index_file_of(entry)?);
+        let file = ctx.paths.index_file_of(entry)?;
+        add_with_parents(&mut directories, ctx, &file);
+        added.push(file);
     }
+    ctx.fs.sync_files(&added)?;
     let directories: Vec<String> = directories.into_iter().collect();
-    try_map(&directories, |directory| ctx.fs.sync_dir(directory)).map(drop)
+    ctx.fs.sync_dirs(&directories)
+}
+
+/// Makes the contents of the files that messages add durable: another process commits them, and can do so for none that this one
+/// has not finished.
+pub(crate) fn sync_contents<'a>(
+    ctx: &TableContext,
+    messages: impl IntoIterator<Item = &'a CommitMessage>,
+) -> Result<()> {
+    if !ctx.options.sync {
+        return Ok(());
+    }
+    let mut added = Vec::new();
+    for CommitMessage { bucket: BucketId { partition, bucket }, data, compact, .. } in messages {
+        for file in data.made().chain(compact.made()) {
+            added.push(ctx.paths.data_file(partition, *bucket, file)?);
+            added.extend(ctx.paths.extra_files(partition, *bucket, file)?);
+        }
+        for entry in data.made_indexes().chain(compact.made_indexes()) {
+            added.push(ctx.paths.index_file_of(entry)?);
+        }
+    }
+    ctx.fs.sync_files(&added)
 }
 
 /// The directory of a file and those above it, up to the table; outside of the table the directory alone.

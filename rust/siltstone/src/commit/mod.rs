@@ -59,6 +59,7 @@ use std::{
 };
 
 pub(crate) use assigned::key_hashes;
+pub(crate) use fsync::sync_contents;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, ReadVersion, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub(crate) use retry::Retry;

@@ -25,7 +25,7 @@ use std::{
 use super::{
     TableCommit,
     buckets::BaseManifests,
-    fsync::sync_names,
+    fsync::sync_added,
     identifier::Identifier,
     place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, CommitPlan, Planner},
@@ -290,11 +290,11 @@ impl TableCommit {
     fn prepare_changes(&self, plan: &CommitPlan<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<()> {
         tries.delta.prepare(store, &plan.changes, !tries.in_doubt)?;
         if !tries.synced {
-            sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
+            sync_added(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
             tries.synced = true;
         }
         let Some(rewritten) = &plan.rewritten else { return Ok(()) };
-        sync_names(&self.ctx, std::iter::empty(), rewritten.new.iter())
+        sync_added(&self.ctx, std::iter::empty(), rewritten.new.iter())
     }
 
     fn put(

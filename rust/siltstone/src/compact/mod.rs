@@ -10,6 +10,7 @@
 mod curve;
 mod plan;
 mod run;
+mod side_by_side;
 mod sorted;
 mod sums;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod waiting;
 
 pub use plan::{CompactRequest, CompactionPlan, plan_compaction, plan_sort_compaction};
 pub use run::{TaskResources, check_task, run_task};
+pub use side_by_side::side_by_side;
 pub use sums::CompactionPlanSums;
 pub(crate) use sums::{looks_at_statistics, plan_sums};
 pub(crate) use turn::CompactionTurn;

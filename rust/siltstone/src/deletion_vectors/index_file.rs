@@ -190,7 +190,7 @@ impl DeletionVectorsIndexFile {
             external_path: None,
             global_index: None,
         };
-        self.fs.write_new(&self.path(&entry)?, bytes, self.sync)?;
+        self.fs.write_new_unsynced(&self.path(&entry)?, bytes, self.sync)?;
         Ok(entry)
     }
 }

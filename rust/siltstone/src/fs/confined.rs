@@ -129,6 +129,20 @@ impl FileIo for ConfinedFileIo {
         self.inner.write_new(path, data, sync)
     }
 
+    fn create_unsynced(&self, path: &str) -> Result<Box<dyn OutputFile>> {
+        self.own(path)?;
+        self.inner.create_unsynced(path)
+    }
+
+    fn write_new_unsynced(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        self.own(path)?;
+        self.inner.write_new_unsynced(path, data, sync)
+    }
+
+    fn sync_files(&self, paths: &[String]) -> Result<()> {
+        self.inner.sync_files(paths)
+    }
+
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         self.own(path)?;
         self.inner.publish_if(path, data, sync, still)
@@ -166,6 +180,10 @@ impl FileIo for ConfinedFileIo {
 
     fn sync_dir(&self, path: &str) -> Result<()> {
         self.inner.sync_dir(path)
+    }
+
+    fn sync_dirs(&self, paths: &[String]) -> Result<()> {
+        self.inner.sync_dirs(paths)
     }
 
     fn list(&self, path: &str) -> Result<Vec<FileStatus>> {

@@ -216,6 +216,19 @@ impl FileIo for FaultFileIo {
         })
     }
 
+    fn write_new_unsynced(&self, path: &str, data: &[u8], _sync: bool) -> Result<()> {
+        self.write_new(path, data, false)
+    }
+
+    fn sync_files(&self, paths: &[String]) -> Result<()> {
+        let Some(first) = paths.first() else { return Ok(()) };
+        self.call("sync_files", first, |s| {
+            let ids: Vec<_> = paths.iter().filter_map(|path| s.names.get(path).copied()).collect();
+            ids.into_iter().for_each(|id| s.sync_content(id));
+            Ok(())
+        })
+    }
+
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         let directory = parent(path);
         let added = self.call("publish: temporary file", path, |s| {
@@ -273,6 +286,10 @@ impl FileIo for FaultFileIo {
             s.sync_names(path.trim_end_matches('/'));
             Ok(())
         })
+    }
+
+    fn sync_dirs(&self, paths: &[String]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.sync_dir(path))
     }
 
     fn list(&self, path: &str) -> Result<Vec<FileStatus>> {

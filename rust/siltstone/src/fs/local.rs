@@ -5,6 +5,7 @@
 
 mod errors;
 mod files;
+mod unsynced;
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -34,6 +35,7 @@ use crate::{
     cancel,
     env::{Clock, SystemClock},
     error::{Error, Result},
+    threads::try_waiting,
 };
 
 /// Children of a directory after which there is a look at whether to stop.
@@ -147,6 +149,13 @@ fn has_patience(started: Duration) -> bool {
     SystemClock.elapsed().saturating_sub(started) <= PATIENCE
 }
 
+fn sync_directories(directories: &[&Path]) -> Result<()> {
+    try_waiting(directories, |directory| {
+        let synced = open_without_waiting(directory).and_then(|directory| directory.sync_all());
+        synced.map_err(|e| storage("make the directory durable", directory, e))
+    })
+}
+
 impl FileIo for LocalFileIo {
     fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
         let (file, metadata) = open_existing(path)?;
@@ -175,6 +184,20 @@ impl FileIo for LocalFileIo {
             let _ = fs::remove_file(path);
             storage("write the file", Path::new(path), e)
         })
+    }
+
+    fn write_new_unsynced(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        let mut file = self.create_new(path)?;
+        let written = file.write_all(data).map_err(|e| storage("write the file", Path::new(path), e));
+        if let Err(error) = written.and_then(|()| if sync { unsynced::add(path, file) } else { Ok(()) }) {
+            let _ = fs::remove_file(path);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn sync_files(&self, paths: &[String]) -> Result<()> {
+        unsynced::sync(paths)
     }
 
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
@@ -222,10 +245,12 @@ impl FileIo for LocalFileIo {
     }
 
     fn sync_dir(&self, path: &str) -> Result<()> {
-        self.fresh_dirs.sync(Path::new(path), &|directory| {
-            let synced = open_without_waiting(directory).and_then(|directory| directory.sync_all());
-            synced.map_err(|e| storage("make the directory durable", directory, e))
-        })
+        self.fresh_dirs.sync(&[Path::new(path)], &sync_directories)
+    }
+
+    fn sync_dirs(&self, paths: &[String]) -> Result<()> {
+        let directories: Vec<&Path> = paths.iter().map(Path::new).collect();
+        self.fresh_dirs.sync(&directories, &sync_directories)
     }
 
     fn list(&self, path: &str) -> Result<Vec<FileStatus>> {
@@ -281,6 +306,7 @@ impl FileIo for LocalFileIo {
         {
             return Err(special_instead(path));
         }
+        unsynced::forget(path);
         absent_is_fine(fs::remove_file(path), "delete the file", path)
     }
 

@@ -59,6 +59,38 @@ pub trait OutputFile: std::io::Write + Send {
     fn position(&self) -> u64;
     /// Flushes, and makes the content durable (fsync) when `sync` is true; the name needs [`FileIo::sync_dir`].
     fn close(self: Box<Self>, sync: bool) -> Result<u64>;
+    /// As [`OutputFile::close`] with `sync`, but the content may be durable only after [`FileIo::sync_files`]: of many files
+    /// that costs a fraction.
+    fn close_unsynced(self: Box<Self>) -> Result<u64> {
+        self.close(true)
+    }
+}
+
+/// A file whose content is durable after [`FileIo::sync_files`], where it is to be durable.
+struct Unsynced(Box<dyn OutputFile>);
+
+impl std::io::Write for Unsynced {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        self.0.write(data)
+    }
+
+    fn write_all(&mut self, data: &[u8]) -> std::io::Result<()> {
+        self.0.write_all(data)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl OutputFile for Unsynced {
+    fn position(&self) -> u64 {
+        self.0.position()
+    }
+
+    fn close(self: Box<Self>, sync: bool) -> Result<u64> {
+        if sync { self.0.close_unsynced() } else { self.0.close(false) }
+    }
 }
 
 /// A file open for positioned reads.
@@ -97,6 +129,18 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// Writes a whole file that must not exist (unique names: manifests, index files). With `sync` its content
     /// is durable; its name is only after [`FileIo::sync_dir`].
     fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
+    /// As [`FileIo::create`], of one of many files: a close with `sync` is one without ([`OutputFile::close_unsynced`]).
+    fn create_unsynced(&self, path: &str) -> Result<Box<dyn OutputFile>> {
+        Ok(Box::new(Unsynced(self.create(path)?)))
+    }
+    /// As [`FileIo::write_new`]; with `sync` the content may be durable only after [`FileIo::sync_files`].
+    fn write_new_unsynced(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        self.write_new(path, data, sync)
+    }
+    /// Makes the content of files durable that this process has closed without that; of others it is already.
+    fn sync_files(&self, _paths: &[String]) -> Result<()> {
+        Ok(())
+    }
     /// Publishes a whole file atomically and durably: readers see nothing or everything, and an existing
     /// file is never replaced (`FileExists`). Snapshots, schemas.
     ///
@@ -140,6 +184,10 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn overwrite_version(&self, path: &str, data: &[u8], version: Option<&str>) -> Result<()>;
     /// Makes the names in a directory durable, and the directory itself when this handle created it.
     fn sync_dir(&self, path: &str) -> Result<()>;
+    /// As [`FileIo::sync_dir`], of several.
+    fn sync_dirs(&self, paths: &[String]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.sync_dir(path))
+    }
     /// Children of a directory; empty when it does not exist. Links that lead nowhere are left out.
     fn list(&self, path: &str) -> Result<Vec<FileStatus>>;
     /// Whether the path exists.

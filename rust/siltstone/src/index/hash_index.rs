@@ -109,7 +109,7 @@ impl HashIndexFiles {
             external_path: None,
             global_index: None,
         };
-        self.fs.write_new(&self.paths.index_file_of(&entry)?, &bytes, self.sync)?;
+        self.fs.write_new_unsynced(&self.paths.index_file_of(&entry)?, &bytes, self.sync)?;
         Ok(entry)
     }
 

@@ -106,7 +106,7 @@ impl BlobFiles {
 fn create(encoding: &dyn Encoding, field: &DataField, place: &mut Place<'_>) -> Result<OpenBlobs> {
     let name = place.names.next_data_file(blob::NAME, "none");
     let path = format!("{}/{name}", place.directory);
-    let out = place.ctx.fs.create(&path)?;
+    let out = place.ctx.fs.create_unsynced(&path)?;
     place.created.push(path.clone());
     Ok(OpenBlobs { name, writer: encoding.create(&path, out, std::slice::from_ref(field))? })
 }

@@ -189,7 +189,7 @@ pub fn reindexed(
     if let Some((name, bytes)) = written.beside {
         let directory = ctx.paths.data_file(partition, bucket, file)?;
         let new = format!("{}/{name}", directory.rsplit_once('/').map_or("", |(directory, _)| directory));
-        ctx.fs.write_new(&new, &bytes, ctx.options.sync)?;
+        ctx.fs.write_new_unsynced(&new, &bytes, ctx.options.sync)?;
         extra_files.push(name);
         path = Some(new);
     }

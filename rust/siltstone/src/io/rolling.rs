@@ -291,7 +291,7 @@ impl RollingWriter {
             self.names.next_data_file(self.format.name(), &self.compression)
         };
         let path = format!("{}/{name}", self.directory);
-        let out = self.ctx.fs.create(&path)?;
+        let out = self.ctx.fs.create_unsynced(&path)?;
         self.created.push(path.clone());
         let writer = self.encoding.create(&path, out, &self.columns.fields)?;
         // changelog files have none
@@ -314,7 +314,7 @@ impl RollingWriter {
         if let Some((name, bytes)) = index.beside {
             let path = format!("{}/{name}", self.directory);
             self.created.push(path.clone());
-            self.ctx.fs.write_new(&path, &bytes, self.ctx.options.sync)?;
+            self.ctx.fs.write_new_unsynced(&path, &bytes, self.ctx.options.sync)?;
             extra_files.push(name);
         }
         let (key_stats, value_stats, value_stats_cols) =

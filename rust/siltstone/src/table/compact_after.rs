@@ -15,18 +15,22 @@
 //!
 //! What is committed has its place in the order of commits: whatever others add later stands behind it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use super::write::give_up_on_conflict;
 use crate::{
     cancel,
     commit::{CommitOutcome, Committable, CompactionOutcome},
-    compact::{CompactRequest, CompactionPlan, CompactionTurn, TaskResources, plan_compaction, run_task},
+    compact::{CompactRequest, CompactionPlan, CompactionTurn, TaskResources, plan_compaction, run_task, side_by_side},
     env::system_clock,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::automatic::Committer,
-    wire::CommitMessage,
+    wire::{CommitMessage, CompactionTask},
 };
 
 /// How often it is tried when other commits get in its way.
@@ -132,15 +136,23 @@ impl<'a> CompactionAfter<'a> {
         let plan = self.plan()?;
         // another user: the next identifier of the writer's belongs to its caller
         let commit = Committer::with_new_user(self.ctx);
-        let mut messages = Vec::with_capacity(plan.tasks.len());
-        for task in &plan.tasks {
-            match run_task(self.ctx, task, &self.resources) {
-                Ok(message) => messages.push(message),
-                Err(error) => {
-                    commit.abort(&messages)?;
-                    return Err(error);
-                }
+        let failed = AtomicBool::new(false);
+        let run = |task: &CompactionTask, threads: Option<usize>| {
+            let resources = TaskResources { threads, ..self.resources.clone() };
+            let ended = (!failed.load(Ordering::Relaxed)).then(|| run_task(self.ctx, task, &resources)).transpose();
+            failed.fetch_or(ended.is_err(), Ordering::Relaxed);
+            ended
+        };
+        let (mut messages, mut error) = (Vec::with_capacity(plan.tasks.len()), None);
+        for ended in side_by_side(&plan.tasks, self.resources.threads, run) {
+            match ended {
+                Ok(message) => messages.extend(message),
+                Err(first) => error = error.or(Some(first)),
             }
+        }
+        if let Some(error) = error {
+            commit.abort(&messages)?;
+            return Err(error);
         }
         let outcome = commit.commit(Committable { messages: messages.clone(), ..Committable::default() });
         give_up_on_conflict(&commit, &messages, outcome)

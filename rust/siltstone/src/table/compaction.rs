@@ -134,22 +134,6 @@ fn sort_order(columns: &[String], strategy: &str) -> Result<SortOrder> {
     Ok(SortOrder { strategy, columns: columns.to_vec() })
 }
 
-/// Carries out one task of [`Table::plan_compaction`], wherever it arrived, and gives the commit message that travels
-/// back, or all of rows that get buckets in one; `threads` of `None` uses all cores.
-pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u8>> {
-    let task = CompactionTask::from_bytes(token)?;
-    let place = Place::of(&task.table.location, task.options.clone())?;
-    let (branch, schema) = (&task.table.branch, Some(task.table.schema_id));
-    let table = Table::open_with(place.fs, &place.path, branch, schema, place.options)?;
-    let (ctx, resources) = (table.context(), TaskResources { threads, ..TaskResources::default() });
-    let done = match task.unit {
-        TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources),
-        _ => run_task(ctx, &task, &resources).map(|message| vec![message]),
-    };
-    let messages = explained(ctx, done)?;
-    bundled(messages.into_iter().map(|message| message.seal(ctx, false)).collect::<Result<_>>()?)
-}
-
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {
     sum(files.iter().map(of))
 }

@@ -8,6 +8,7 @@ mod catalog;
 mod changes;
 mod compact_after;
 mod compaction;
+mod compaction_tasks;
 mod consumers;
 mod fallback;
 mod features;
@@ -35,7 +36,8 @@ mod write;
 
 pub use catalog::{Catalog, FoundTable, Metastore, Patience, Properties};
 pub use changes::{ChangeStream, ChangesArgs, Progress, StreamPosition};
-pub use compaction::{CompactArgs, CompactionSums, PlannedTask, run_compaction_task};
+pub use compaction::{CompactArgs, CompactionSums, PlannedTask};
+pub use compaction_tasks::{run_compaction_task, run_compaction_tasks};
 pub use features::{Feature, Support};
 pub use fsck::check;
 pub use health::{

@@ -16,6 +16,7 @@ use crate::{
     Error, ErrorKind, Result,
     commit::{
         CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, check_place, explain_by_place, invisible_rows,
+        sync_contents,
     },
     compact::TaskResources,
     io::TableContext,
@@ -457,7 +458,8 @@ impl TableWriter {
         self.kept.clear();
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
         let messages: Vec<CommitMessage> = messages.into_iter().map(handed_out).collect();
-        let sealed = messages.iter().map(|message| message.seal(&self.ctx, self.replaces)).collect();
+        let sealed = sync_contents(&self.ctx, &messages)
+            .and_then(|()| messages.iter().map(|message| message.seal(&self.ctx, self.replaces)).collect());
         self.handed_out.add(messages);
         sealed
     }

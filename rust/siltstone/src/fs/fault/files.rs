@@ -97,4 +97,8 @@ impl OutputFile for FaultOutput {
             Ok(self.position)
         })
     }
+
+    fn close_unsynced(self: Box<Self>) -> Result<u64> {
+        self.close(false)
+    }
 }

@@ -8,7 +8,10 @@ use std::{
 
 use bytes::Bytes;
 
-use super::errors::{cannot_exist, directory_instead, not_found, special_instead, storage};
+use super::{
+    errors::{cannot_exist, directory_instead, not_found, special_instead, storage},
+    unsynced,
+};
 use crate::{
     cancel,
     error::Result,
@@ -147,5 +150,12 @@ impl OutputFile for LocalOutput {
         };
         finish().map_err(|e| storage("write the file", Path::new(&self.path), e))?;
         Ok(self.position)
+    }
+
+    fn close_unsynced(self: Box<Self>) -> Result<u64> {
+        let Self { path, out, position } = *self;
+        let file = out.into_inner().map_err(|e| storage("write the file", Path::new(&path), e.into_error()))?;
+        unsynced::add(&path, file)?;
+        Ok(position)
     }
 }
