@@ -20,7 +20,7 @@ use arrow_select::interleave::interleave;
 use crate::{Error, ErrorKind, Result, limits, row::memory_of};
 
 /// Bytes that a short value is copied with, its neighbours' and all.
-const SHORT: usize = 16;
+const SHORT: usize = 32;
 
 /// What needs memory, for messages.
 const VALUES: &str = "a batch of merged rows";

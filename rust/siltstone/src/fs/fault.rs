@@ -224,7 +224,9 @@ impl FileIo for FaultFileIo {
         let Some(first) = paths.first() else { return Ok(()) };
         self.call("sync_files", first, |s| {
             let ids: Vec<_> = paths.iter().filter_map(|path| s.names.get(path).copied()).collect();
-            ids.into_iter().for_each(|id| s.sync_content(id));
+            for id in ids {
+                s.sync_content(id);
+            }
             Ok(())
         })
     }

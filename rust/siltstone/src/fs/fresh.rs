@@ -43,7 +43,9 @@ impl FreshDirs {
             sync(&parents)?;
             durable.extend(parents);
             let mut known = self.known();
-            fresh.iter().for_each(|directory| drop(known.remove(*directory)));
+            for directory in fresh {
+                known.remove(directory);
+            }
         }
     }
 }

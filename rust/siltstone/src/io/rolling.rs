@@ -14,7 +14,7 @@ use arrow_array::{
 };
 
 use super::{
-    FileReadSpec, FileWriteSpec, OpenDataFile, TableContext, batch_bytes,
+    BatchStream, FileReadSpec, FileWriteSpec, OpenDataFile, TableContext, batch_bytes,
     blob_files::{BlobFiles, Place},
     file_columns::FileColumns,
     index_writer::{IndexWriter, WrittenIndex},
@@ -76,6 +76,30 @@ struct OpenFile {
 struct SystemColumns {
     sequence: RangeInclusive<i64>,
     deletes: i64,
+}
+
+impl SystemColumns {
+    /// Of rows that are copied.
+    fn of(file: &OpenDataFile, rows: &Range<i64>, batches: BatchStream) -> Result<Self> {
+        let (mut found, mut count): (Option<Self>, i64) = (None, 0);
+        for batch in batches {
+            let batch = batch?;
+            let (sequence, deletes) = (sequence_bounds(&batch)?, deletes(&batch)?);
+            count = count.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+            found = Some(match found {
+                None => Self { sequence, deletes },
+                Some(before) => Self {
+                    sequence: *before.sequence.start().min(sequence.start())
+                        ..=*before.sequence.end().max(sequence.end()),
+                    deletes: before.deletes + deletes,
+                },
+            });
+        }
+        let wanted = rows.end - rows.start;
+        found.filter(|_| count == wanted).ok_or_else(|| {
+            Error::corrupt(&file.meta().file_name, 0, format!("{wanted} rows from row {} on", rows.start), count)
+        })
+    }
 }
 
 /// Columns of CHAR that tell in which bucket a row is, or which row it is: a format that does not keep the spaces at the end of a
@@ -226,20 +250,32 @@ impl RollingWriter {
     }
 
     /// Takes over rows of a data file as they are encoded: some of its blocks ([`Self::copyable`]), all of one row group, whose
-    /// first and last row have these keys and all of which are added.
-    pub fn copy(&mut self, file: &OpenDataFile, rows: &Range<i64>, first_key: &[u8], last_key: &[u8]) -> Result<()> {
+    /// first and last row have these keys and all of which are added. `system`: their [`Self::system_columns`].
+    pub fn copy(
+        &mut self,
+        file: &OpenDataFile,
+        rows: &Range<i64>,
+        (first_key, last_key): (&[u8], &[u8]),
+        system: BatchStream,
+    ) -> Result<()> {
         cancel::check()?;
-        self.copy_rows(file, rows, first_key, last_key).map_err(|e| e.with("table", &self.ctx.name))
+        self.copy_rows(file, rows, (first_key, last_key), system).map_err(|e| e.with("table", &self.ctx.name))
     }
 
-    fn copy_rows(&mut self, file: &OpenDataFile, rows: &Range<i64>, first_key: &[u8], last_key: &[u8]) -> Result<()> {
-        let system = self.system_columns(file, rows)?;
+    fn copy_rows(
+        &mut self,
+        file: &OpenDataFile,
+        rows: &Range<i64>,
+        (first_key, last_key): (&[u8], &[u8]),
+        system: BatchStream,
+    ) -> Result<()> {
         let first = self.open.is_none();
         if first {
             self.open = Some(self.create(first_key.to_vec(), 0..=0)?);
         }
         let open = self.open.as_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no file is open"))?;
         open.writer.copy(file.reader(), rows)?;
+        let system = SystemColumns::of(file, rows, system)?;
         let (least, greatest) = system.sequence.into_inner();
         open.sequence = if first {
             least..=greatest
@@ -255,28 +291,11 @@ impl RollingWriter {
         Ok(())
     }
 
-    /// What the manifest says of the sequence numbers and kinds of rows: they are decoded, as an update is lost where a number is too
-    /// small.
-    fn system_columns(&self, file: &OpenDataFile, rows: &Range<i64>) -> Result<SystemColumns> {
+    /// The sequence numbers and kinds of rows that are to be copied: they are decoded, as an update is lost where the manifest names
+    /// a number that is too small.
+    pub fn system_columns(&self, file: &OpenDataFile, rows: &Range<i64>) -> Result<BatchStream> {
         let spec = FileReadSpec { system: true, rows: Some(vec![rows.clone()]), ..FileReadSpec::new(Vec::new()) };
-        let (mut found, mut count): (Option<SystemColumns>, i64) = (None, 0);
-        for batch in file.read(&self.ctx, &spec)? {
-            let batch = batch?;
-            let (sequence, deletes) = (sequence_bounds(&batch)?, deletes(&batch)?);
-            count = count.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
-            found = Some(match found {
-                None => SystemColumns { sequence, deletes },
-                Some(before) => SystemColumns {
-                    sequence: *before.sequence.start().min(sequence.start())
-                        ..=*before.sequence.end().max(sequence.end()),
-                    deletes: before.deletes + deletes,
-                },
-            });
-        }
-        let wanted = rows.end - rows.start;
-        found.filter(|_| count == wanted).ok_or_else(|| {
-            Error::corrupt(&file.meta().file_name, 0, format!("{wanted} rows from row {} on", rows.start), count)
-        })
+        file.read(&self.ctx, &spec)
     }
 
     /// The serialized key of a row of a batch that is to be written.

@@ -47,9 +47,6 @@ pub struct WriterSettings {
     pub ignore_previous: bool,
 }
 
-/// Batches that sorting may be ahead of encoding.
-const AHEAD: usize = 4;
-
 /// Writes one bucket of a primary-key table.
 pub struct MergeTreeWriter {
     ctx: TableContext,
@@ -218,7 +215,7 @@ impl MergeTreeWriter {
                 merge(vec![told], &self.layout, Arc::clone(&self.function), options)?
             }
         };
-        Ok(if self.settings.threads > 0 { read_ahead(merged, AHEAD) } else { merged })
+        Ok(if self.settings.threads > 0 { read_ahead(merged, self.buffer.ahead()) } else { merged })
     }
 
     fn write_files(&self, rows: BatchStream) -> Result<Vec<DataFileMeta>> {

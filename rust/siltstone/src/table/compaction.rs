@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Table, place::Place, replaced::explained};
+use super::Table;
 use crate::{
     Error, ErrorKind, Result,
-    compact::{CompactRequest, TaskResources, plan_compaction, plan_sort_compaction, run_task},
+    compact::{CompactRequest, plan_compaction, plan_sort_compaction},
     limits::sum,
     manifest::DataFileMeta,
     predicate::{Condition, Predicate},
-    rebucket::move_waiting,
     scan::{PartitionSpec, partition_spec},
-    wire::{CommitMessage, CompactionTask, SortOrder, SortStrategy, TaskUnit, bundled},
+    wire::{CommitMessage, CompactionTask, SortOrder, SortStrategy},
 };
 
 /// What to compact.

@@ -28,6 +28,13 @@ const SORT_BYTES: usize = 40;
 const BATCH_SHARE: usize = 32;
 const LEAST_BATCH_BYTES: usize = 256 << 10;
 
+/// Rows that are gathered at once where no memory limit is set, and their bytes.
+const GATHERED_ROWS: usize = 1 << 17;
+const GATHERED_BYTES: usize = 32 << 20;
+
+/// Result batches that may wait at least.
+const LEAST_AHEAD: usize = 4;
+
 /// Runs that are merged at once, however much each of them holds.
 const LEAST_RUNS: usize = 8;
 
@@ -177,6 +184,18 @@ impl WriteBuffer {
         if self.options.strict { self.options.batch_rows.min(few).max(1) } else { self.options.batch_rows }
     }
 
+    /// Rows that are gathered at once, if they are more than those of a batch.
+    fn gathered_rows(&self) -> usize {
+        let rows = if self.options.strict { 0 } else { GATHERED_BYTES / self.widest.max(1) };
+        rows.min(GATHERED_ROWS)
+    }
+
+    /// Result batches that may wait for whoever encodes them: what is gathered at once, so that the next rows can be gathered
+    /// meanwhile.
+    pub fn ahead(&self) -> usize {
+        (self.gathered_rows() / self.batch_rows()).max(LEAST_AHEAD)
+    }
+
     /// Makes one run of the smaller half: each holds a file open, and some memory while it is read.
     fn join_spilled(&mut self, spill: &SpillOptions) -> Result<()> {
         self.spilled.sort_by_key(|run| std::cmp::Reverse(run.bytes));
@@ -213,8 +232,8 @@ impl WriteBuffer {
     fn merge_memory(&mut self, function: Arc<dyn MergeFunction>) -> Result<BatchStream> {
         self.join_small()?;
         self.bytes = 0;
-        let batch_rows = self.batch_rows();
-        sort::merged(std::mem::take(&mut self.batches), &self.layout, function, batch_rows)
+        let rows = sort::ResultRows { batch: self.batch_rows(), gathered: self.gathered_rows() };
+        sort::merged(std::mem::take(&mut self.batches), &self.layout, function, rows)
     }
 }
 

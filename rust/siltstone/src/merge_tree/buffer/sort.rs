@@ -19,7 +19,7 @@ use crate::{
             key::{KeyCodec, KeyShape, with_codec},
             source_batch::{SourceBatch, SourceBatchFactory, tie_order},
         },
-        merge_function::MergeFunction,
+        merge_function::{Choice, MergeFunction},
     },
     threads::in_pool,
 };
@@ -29,6 +29,14 @@ const PARALLEL_ROWS: usize = 1 << 15;
 
 /// One of so many rows asks while it is compared whether the sort is to stop.
 const ASK_ROWS: u32 = 256;
+
+/// Rows of a result batch, and how many are gathered at once. Columns are gathered one after another: of many rows, which lie
+/// anywhere, those of one column come from the processor's cache when its lines are asked for again.
+#[derive(Clone, Copy)]
+pub(super) struct ResultRows {
+    pub(super) batch: usize,
+    pub(super) gathered: usize,
+}
 
 /// Where a row is, and a number that orders like its key as far as it goes.
 #[derive(Clone, Copy)]
@@ -43,16 +51,19 @@ pub(super) fn merged(
     batches: Vec<RecordBatch>,
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,
-    batch_rows: usize,
+    rows: ResultRows,
 ) -> Result<BatchStream> {
     let factory = SourceBatchFactory::new(layout)?;
-    let mut assembler = BatchBuilder::new(layout.arrow_schema()?, function, false, batch_rows);
+    // rows that an engine computes come in small batches, whose memory is counted
+    let gathered = if function.choice() == Choice::Computed { rows.batch } else { rows.gathered.max(rows.batch) };
+    let rows = ResultRows { gathered, ..rows };
+    let mut assembler = BatchBuilder::new(layout.arrow_schema()?, function, false, rows.batch);
     assembler.slots = batches.into_iter().map(|b| factory.slot(b, 0)).collect::<Result<Vec<_>>>()?;
     let by_user = !layout.sequence.is_empty();
     let shape = KeyShape::of(layout)?;
     Ok(with_codec!(shape, layout, |codec| {
         let (keys, order) = sort(&codec, &assembler.slots, by_user)?;
-        rows_of(&codec, assembler, keys, order)
+        rows_of(&codec, assembler, keys, order, rows)
     }))
 }
 
@@ -129,8 +140,23 @@ fn sort_by_bytes(mut order: Vec<RowRef>) -> Result<Vec<RowRef>> {
 }
 
 /// Only there so that the codec's type is known.
-fn rows_of<C: KeyCodec>(_: &C, assembler: BatchBuilder, keys: Vec<C::Keys>, order: Vec<RowRef>) -> BatchStream {
-    Box::new(SortedRows::<C> { assembler, keys, done: order.is_empty(), order, at: 0 })
+fn rows_of<C: KeyCodec>(
+    _: &C,
+    assembler: BatchBuilder,
+    keys: Vec<C::Keys>,
+    order: Vec<RowRef>,
+    rows: ResultRows,
+) -> BatchStream {
+    Box::new(SortedRows::<C> {
+        assembler,
+        keys,
+        done: order.is_empty(),
+        order,
+        at: 0,
+        rows,
+        next: rows.batch,
+        left: None,
+    })
 }
 
 /// Gives sorted rows to the engine, a batch at a time.
@@ -140,11 +166,18 @@ struct SortedRows<C: KeyCodec> {
     order: Vec<RowRef>,
     at: usize,
     done: bool,
+    rows: ResultRows,
+    /// Rows that are gathered next: few first, so that whoever encodes them need not wait.
+    next: usize,
+    /// Of what was gathered.
+    left: Option<RecordBatch>,
 }
 
 impl<C: KeyCodec> SortedRows<C> {
     fn fill(&mut self) -> Result<()> {
         cancel::check()?;
+        self.assembler.set_batch_rows(self.next);
+        self.next = self.next.saturating_mul(2).min(self.rows.gathered);
         while self.at < self.order.len() && !self.assembler.is_full() {
             let place = self.order[self.at];
             if self.at > 0 && !self.same_key(self.order[self.at - 1], place) {
@@ -158,6 +191,17 @@ impl<C: KeyCodec> SortedRows<C> {
             self.done = true;
         }
         self.assembler.flush()
+    }
+
+    /// The next batch of what was gathered.
+    fn slice(&mut self) -> Option<RecordBatch> {
+        let gathered = self.left.take().or_else(|| self.assembler.pop())?;
+        let (rows, count) = (gathered.num_rows(), self.rows.batch);
+        if rows <= count {
+            return Some(gathered);
+        }
+        self.left = Some(gathered.slice(count, rows - count));
+        Some(gathered.slice(0, count))
     }
 
     #[inline]
@@ -175,7 +219,7 @@ impl<C: KeyCodec> Iterator for SortedRows<C> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.assembler.pop() {
+            if let Some(batch) = self.slice() {
                 return Some(Ok(batch));
             }
             if self.done {

@@ -323,7 +323,7 @@ impl CompactTask<'_> {
             return Ok(Vec::new());
         };
         let merged = if self.resources.threads > 0 { read_ahead(merged, AHEAD) } else { merged };
-        match untouched.write_among(merged, &mut writer) {
+        match untouched.write_among(merged, &mut writer, self.resources.threads > 0) {
             Ok(()) => writer.finish(),
             Err(error) => {
                 writer.abort();

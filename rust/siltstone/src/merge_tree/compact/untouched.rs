@@ -24,7 +24,7 @@ use crate::{
     format::EncodedRows,
     io::{BatchStream, FileReadSpec, OpenDataFile, RollingWriter, TableContext},
     manifest::DataFileMeta,
-    merge_tree::SortedRun,
+    merge_tree::{SortedRun, merge::read_ahead},
     row::{BinaryRow, Datum, compare_datums, datum_from_array},
     types::DataType,
 };
@@ -59,6 +59,9 @@ impl Key {
     }
 }
 
+/// Batches of system columns that are decoded ahead: of a million rows.
+const AHEAD: usize = 128;
+
 /// The first and the last key of some rows.
 type Ends = (Key, Key);
 
@@ -88,7 +91,9 @@ impl Untouched {
     }
 
     /// Writes what has been merged of the others, and these rows where they belong.
-    pub(super) fn write_among(mut self, merged: BatchStream, writer: &mut RollingWriter) -> Result<()> {
+    /// With `ahead` the next of them are looked at on another thread.
+    pub(super) fn write_among(mut self, merged: BatchStream, writer: &mut RollingWriter, ahead: bool) -> Result<()> {
+        let mut system = self.system_of_next(writer, ahead)?;
         for batch in merged {
             let mut batch = batch?;
             while let Some(next) = self.copies.front() {
@@ -98,19 +103,35 @@ impl Untouched {
                 }
                 writer.write(&batch.slice(0, before))?;
                 batch = batch.slice(before, batch.num_rows() - before);
-                self.copy_next(writer)?;
+                system = self.copy_next(writer, system, ahead)?;
             }
             writer.write(&batch)?;
         }
         while !self.copies.is_empty() {
-            self.copy_next(writer)?;
+            system = self.copy_next(writer, system, ahead)?;
         }
         Ok(())
     }
 
-    fn copy_next(&mut self, writer: &mut RollingWriter) -> Result<()> {
-        let Some(Copy { file, rows, ends: (first, last) }) = self.copies.pop_front() else { return Ok(()) };
-        writer.copy(&file, &rows, &first.bytes, &last.bytes)
+    /// Copies rows with these system columns; those of the next.
+    fn copy_next(
+        &mut self,
+        writer: &mut RollingWriter,
+        system: Option<BatchStream>,
+        ahead: bool,
+    ) -> Result<Option<BatchStream>> {
+        let (Some(Copy { file, rows, ends: (first, last) }), Some(system)) = (self.copies.pop_front(), system) else {
+            return Ok(None);
+        };
+        let next = self.system_of_next(writer, ahead)?;
+        writer.copy(&file, &rows, (&first.bytes, &last.bytes), system)?;
+        Ok(next)
+    }
+
+    fn system_of_next(&self, writer: &RollingWriter, ahead: bool) -> Result<Option<BatchStream>> {
+        let Some(Copy { file, rows, .. }) = self.copies.front() else { return Ok(None) };
+        let system = writer.system_columns(file, rows)?;
+        Ok(Some(if ahead { read_ahead(system, AHEAD) } else { system }))
     }
 
     /// How many rows of a batch, which is sorted, have smaller keys.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    aggregate::gather::gather,
+    aggregate::gather::gather_rows,
     io::{Failures, batch_bytes, failure_in},
     merge_tree::{
         merge_function::{Choice, Computed, Groups, MergeFunction},
@@ -136,6 +136,11 @@ impl BatchBuilder {
         if self.refusal.is_none() && self.wrapper.as_ref().is_none_or(|wrapper| !wrapper.changelog_only) {
             self.refusal = self.slots.get(slot).and_then(|slot| slot.cast_failure(rows));
         }
+    }
+
+    /// Batches are to have so many rows from now on.
+    pub(crate) fn set_batch_rows(&mut self, rows: usize) {
+        self.batch_rows = rows.max(1);
     }
 
     /// A finished batch.
@@ -498,14 +503,17 @@ impl BatchBuilder {
                 segments.iter().map(|s| Ok(batch_of(s.slot)?.slice(s.start, s.len))).collect::<Result<Vec<_>>>()?;
             gather_slices(&parts, self.schema.fields().len())?
         } else {
-            let (sources, indices) = interleave_plan(segments, self.slots.len(), rows, &batch_of)?;
-            gather_columns(&sources, &indices, self.schema.fields().len())?
+            let (sources, places) = interleave_plan(segments, self.slots.len(), rows, &batch_of)?;
+            gather_columns(&sources, &places, self.schema.fields().len())?
         };
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 }
 
-type InterleavePlan<'a> = (Vec<&'a RecordBatch>, Vec<(usize, usize)>);
+type InterleavePlan<'a> = (Vec<&'a RecordBatch>, Vec<Place>);
+
+/// A row: which of the batches has it, and where. Half the size of two `usize`, because every column reads all of them.
+type Place = (u32, u32);
 
 /// The batches that are really used, and every row as (batch, row).
 fn interleave_plan<'a>(
@@ -517,26 +525,33 @@ fn interleave_plan<'a>(
     const UNUSED: usize = usize::MAX;
     let mut place = vec![UNUSED; slots + 1];
     let mut sources = Vec::new();
-    let mut indices = Vec::with_capacity(rows);
+    let mut places = Vec::with_capacity(rows);
+    let number = |number: usize| {
+        u32::try_from(number)
+            .map_err(|_| Error::new(ErrorKind::LengthExceeded, "a batch has more than 4,294,967,295 rows"))
+    };
     for segment in segments {
         let at = segment.slot.min(slots);
         if place[at] == UNUSED {
             place[at] = sources.len();
             sources.push(batch_of(segment.slot)?);
         }
-        let source = place[at];
-        indices.extend((segment.start..segment.start + segment.len).map(|row| (source, row)));
+        let source = number(place[at])?;
+        let (start, end) = (number(segment.start)?, number(segment.start + segment.len)?);
+        places.extend((start..end).map(|row| (source, row)));
     }
-    Ok((sources, indices))
+    Ok((sources, places))
 }
 
-fn gather_columns(sources: &[&RecordBatch], indices: &[(usize, usize)], columns: usize) -> Result<Vec<ArrayRef>> {
-    (0..columns)
-        .map(|c| {
-            let arrays: Vec<ArrayRef> = sources.iter().map(|s| Arc::clone(s.column(c))).collect();
-            gather(&arrays, indices)
-        })
-        .collect()
+fn gather_columns(sources: &[&RecordBatch], places: &[Place], columns: usize) -> Result<Vec<ArrayRef>> {
+    let column = |c: usize| -> Result<ArrayRef> {
+        let arrays: Vec<ArrayRef> = sources.iter().map(|s| Arc::clone(s.column(c))).collect();
+        match arrays.len() {
+            1 => gather_rows(&arrays, places.len(), |row| (0, places[row].1 as usize)),
+            _ => gather_rows(&arrays, places.len(), |row| (places[row].0 as usize, places[row].1 as usize)),
+        }
+    };
+    (0..columns).map(column).collect()
 }
 
 fn gather_slices(parts: &[RecordBatch], columns: usize) -> Result<Vec<ArrayRef>> {
