@@ -20,6 +20,8 @@ OUT = PROJECT / "THIRD-PARTY-LICENSES.txt"
 DENY = tomllib.loads((PROJECT / "deny.toml").read_text(encoding="utf-8"))
 ALLOWED = DENY["licenses"]["allow"]
 APACHE = "Apache-2.0"
+#: Where packages of others are that we have changed.
+VENDORED = "/rust/vendor/"
 #: Packages that came without a text: the one from the same repository that has it.
 TEXT_OF = {"alloc-stdlib": "alloc-no-stdlib", "brotli": "brotli-decompressor"}
 FILE = re.compile(r"(licen[cs]e|copying|copyright|notice)", re.IGNORECASE)
@@ -60,7 +62,7 @@ def linked(found: dict) -> list[dict]:
             seen.add(package)
             kinds = {d["pkg"]: [k["kind"] for k in d["dep_kinds"]] for d in nodes[package]["deps"]}
             waiting += [name for name, kind in kinds.items() if None in kind]
-    others = [packages[i] for i in seen if packages[i]["source"]]
+    others = [packages[i] for i in seen if packages[i]["source"] or VENDORED in packages[i]["manifest_path"]]
     return sorted(others, key=lambda p: (p["name"], p["version"]))
 
 

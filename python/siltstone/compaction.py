@@ -112,6 +112,24 @@ def run_task(token: bytes, threads: int | None = None) -> bytes:
     return _core.run_compaction(token, count("threads", threads, 1))
 
 
+def run_tasks(tokens: Sequence[bytes], threads: int | None = None) -> list[bytes | CommitConflict]:
+    """Run tasks by their tokens, where they arrived; with all cores small ones side by side.
+
+    Args:
+        tokens: The serialized tasks.
+        threads: Threads to use; None for all cores.
+
+    Returns:
+        What each came to, in their order: a serialized commit message, or why nothing is left to be done for it.
+
+    Raises:
+        CorruptFile: A token was damaged on its way, or an input file is not what the metadata says; what the others wrote is
+            deleted then.
+        InvalidArgument: The table was dropped and created anew since the tasks were planned.
+    """
+    return _core.run_compactions(tokens, count("threads", threads, 1))
+
+
 @dataclass(frozen=True)
 class Ran:
     """What running tasks came to.
@@ -226,7 +244,7 @@ def run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask]
     """Run tasks in this process, small ones side by side; those that were overtaken are reported."""
     ran = Ran()
     for group in _groups(tasks):
-        for task, end in zip(group, _core.run_compactions([task.token for task in group]), strict=True):
+        for task, end in zip(group, run_tasks([task.token for task in group]), strict=True):
             if isinstance(end, CommitConflict):
                 ran.overtaken.append(overtaken_note(end))
             else:

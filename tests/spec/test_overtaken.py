@@ -32,20 +32,20 @@ def others_come_first(monkeypatch):
     """Let others replace all files just before a task runs, so often; returns how many tasks have run."""
 
     def arrange(t, times):
-        run = compaction.run_task
+        run = compaction.run_tasks
         calls = []
 
-        def late(token, **options):
-            calls.append(token)
+        def late(tokens, **options):
+            calls.append(tokens)
             if len(calls) <= times:
                 with monkeypatch.context() as undisturbed:
-                    undisturbed.setattr(compaction, "run_task", run)
+                    undisturbed.setattr(compaction, "run_tasks", run)
                     replace_all_files(t)
                     for n in range(5):
                         st.open_table(t.location).upsert([{"id": n, "v": n}])
-            return run(token, **options)
+            return run(tokens, **options)
 
-        monkeypatch.setattr(compaction, "run_task", late)
+        monkeypatch.setattr(compaction, "run_tasks", late)
         return calls
 
     return arrange
@@ -123,14 +123,14 @@ def test_the_command_line_has_an_exit_code_for_compactions_that_were_given_up(t,
 
 
 def test_what_is_left_to_compact_may_be_nothing(t, monkeypatch):
-    run = compaction.run_task
+    run = compaction.run_tasks
 
-    def late(token, **options):
-        monkeypatch.setattr(compaction, "run_task", run)
+    def late(tokens, **options):
+        monkeypatch.setattr(compaction, "run_tasks", run)
         replace_all_files(t)
-        return run(token, **options)
+        return run(tokens, **options)
 
-    monkeypatch.setattr(compaction, "run_task", late)
+    monkeypatch.setattr(compaction, "run_tasks", late)
     report = t.compact(full=True)
     assert report.snapshots == [] and "left nothing to compact" in report.notes[0]
     assert whole(t) == ROWS

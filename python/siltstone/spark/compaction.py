@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import Duration, count
 from siltstone._spellings import hinted
-from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_task
+from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_tasks
 from siltstone.errors import CommitConflict
 from siltstone.report import CompactionReport
 from siltstone.spark.parallelism import slots
@@ -17,6 +17,8 @@ from siltstone.spark.session import connected, table_of
 _RESULT = "message binary, overtaken string"
 #: Most bytes of descriptors of which each Spark task gets all.
 _SENT_TO_ALL = 4 << 20
+#: Tasks that are run together: the table is opened once for them.
+_TOGETHER = 64
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,23 +141,22 @@ def _run_share(shares: list[list[bytes]], batches: Iterator[pa.RecordBatch]) -> 
     """Run the tasks whose numbers come in."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from map(_run_one, shares[number])
+            yield from _run_all(shares[number])
 
 
 def _run_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run the tasks that come in."""
     for batch in batches:
-        yield from map(_run_one, batch.column("token").to_pylist())
+        yield from _run_all(batch.column("token").to_pylist())
 
 
-def _run_one(token: bytes) -> pa.RecordBatch:
-    """Run a task; one that was overtaken is reported and does not fail the job."""
+def _run_all(tokens: list[bytes]) -> Iterator[pa.RecordBatch]:
+    """Run tasks; one that was overtaken is reported and does not fail the job."""
     import pyarrow as pa
 
-    message, overtaken = None, None
-    try:
-        message = run_task(token, threads=1)
-    except CommitConflict as conflict:
-        overtaken = overtaken_note(conflict)
-    columns = [pa.array([message], pa.binary()), pa.array([overtaken], pa.string())]
-    return pa.record_batch(columns, names=["message", "overtaken"])
+    for start in range(0, len(tokens), _TOGETHER):
+        ends = run_tasks(tokens[start : start + _TOGETHER], threads=1)
+        messages = [None if isinstance(end, CommitConflict) else end for end in ends]
+        overtaken = [overtaken_note(end) if isinstance(end, CommitConflict) else None for end in ends]
+        columns = [pa.array(messages, pa.binary()), pa.array(overtaken, pa.string())]
+        yield pa.record_batch(columns, names=["message", "overtaken"])

@@ -1,4 +1,5 @@
-//! Writers that die at every storage call, power losses, lost answers; [`buckets`]: rows that get other buckets; [`vectors`]: where rows are marked as deleted;
+//! Writers that die at every storage call, power losses, lost answers; [`buckets`]: rows that get other buckets; [`handed_out`]: messages for
+//! another process; [`vectors`]: where rows are marked as deleted;
 //! [`races`]: writers that race.
 //!
 //! Each operation (write and commit, overwrite, compaction) is run once for every storage call it makes, which fails
@@ -30,6 +31,7 @@ use siltstone::{
 };
 
 mod buckets;
+mod handed_out;
 mod races;
 mod vectors;
 

@@ -1,0 +1,56 @@
+//! Messages that another process commits name nothing that a power loss takes away: their writer has made the files durable when it
+//! gives them away, all of them together.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use siltstone::{
+    commit::Committable,
+    fs::{FaultFileIo, FileIoRef},
+    table::Table,
+    write::WriteOptions,
+};
+
+use super::{ROOT, append, batch, memory, memory_of_moving_keys, open, state};
+
+fn table(io: &FaultFileIo) -> Table {
+    let fs: FileIoRef = Arc::new(io.clone());
+    Table::open_with(fs, ROOT, "main", None, BTreeMap::new()).unwrap()
+}
+
+fn synced_files(io: &FaultFileIo) -> usize {
+    io.trace().iter().filter(|call| call.contains(" sync_files ")).count()
+}
+
+/// Data files, file indexes beside them, hash indexes of buckets.
+#[test]
+fn rows_that_were_handed_out_survive_a_power_loss() {
+    let indexed = [("file-index.bloom-filter.columns", "v"), ("file-index.in-manifest-threshold", "0 b")];
+    let dynamic = [("bucket", "-1"), ("dynamic-bucket.target-row-num", "2")];
+    for (key, options) in [(&["k"][..], [&dynamic[..], &indexed].concat()), (&[][..], indexed.to_vec())] {
+        let (io, fs) = memory(key, &options);
+        let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+        let mut writer = table(&io).writer(Some("job"), options).unwrap();
+        writer.write(&batch(&[(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)]), None).unwrap();
+        let before = synced_files(&io);
+        let handed_out = writer.prepare_commit().unwrap();
+        assert_eq!(synced_files(&io), before + 1, "one call for all files");
+        io.crash_keeping_names();
+        let committed = table(&io);
+        let messages = committed.messages(&handed_out).unwrap();
+        assert!(messages.len() == if key.is_empty() { 1 } else { 3 });
+        committed.commit_messages(Some("job"), Committable { messages, ..Committable::default() }, None).unwrap();
+        io.crash();
+        assert_eq!(state(&fs, ROOT).0, [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)]);
+    }
+}
+
+#[test]
+fn a_commit_makes_durable_what_its_writer_has_left_to_it() {
+    let io = memory_of_moving_keys(&[("bucket", "-1"), ("dynamic-bucket.target-row-num", "2")]).0;
+    let fs: FileIoRef = Arc::new(io.clone());
+    let before = synced_files(&io);
+    append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
+    assert_eq!(synced_files(&io), before + 1, "one call for all files");
+    io.crash();
+    assert_eq!(state(&fs, ROOT).0, [(1, 1), (2, 2), (3, 3)]);
+}
