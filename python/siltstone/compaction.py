@@ -123,8 +123,8 @@ def run_tasks(tokens: Sequence[bytes], threads: int | None = None) -> list[bytes
         What each came to, in their order: a serialized commit message, or why nothing is left to be done for it.
 
     Raises:
-        CorruptFile: A token was damaged on its way, or an input file is not what the metadata says. Then what the others
-            wrote is deleted.
+        CorruptFile: A token was damaged on its way, or an input file is not what the metadata says. What the others
+            wrote is deleted then.
         InvalidArgument: The table was dropped and created anew since the tasks were planned.
     """
     return _core.run_compactions(tokens, count("threads", threads, 1))
