@@ -320,6 +320,7 @@ impl FileIo for LocalFileIo {
     }
 
     fn delete_dir(&self, path: &str) -> Result<()> {
+        unsynced::forget_below(path);
         absent_is_fine(fs::remove_dir_all(path), "delete the directory", path)
     }
 

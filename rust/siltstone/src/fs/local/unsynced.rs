@@ -88,6 +88,12 @@ pub(super) fn forget(path: &str) {
     waiting().remove(path);
 }
 
+/// Files of a directory that is deleted: as long as they are open they take room.
+pub(super) fn forget_below(directory: &str) {
+    let below = format!("{}/", directory.trim_end_matches('/'));
+    waiting().retain(|path, _| !path.starts_with(&below));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +121,10 @@ mod tests {
         sync(&paths[..1]).unwrap();
         forget(&paths[1]);
         assert!(!is_waiting(&paths[0]) && !is_waiting(&paths[1]));
+        forget_below(&format!("{}-2", directory.display()));
+        assert!(is_waiting(&paths[2]));
+        forget_below(&directory.to_string_lossy());
+        assert!(!is_waiting(&paths[2]));
         for name in names.iter().skip(3) {
             let (path, file) = file(&directory, name);
             add(&path, file).unwrap();
