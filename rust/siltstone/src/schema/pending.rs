@@ -112,10 +112,20 @@ impl SchemaManager {
     /// The option that is fixed in a table with snapshots, and that `newest`, the newest schema, has otherwise than the one of
     /// the newest version: one that is pending came too late.
     pub fn late_option(&self, newest: &TableSchema) -> Result<Option<String>> {
+        self.late_option_beside(newest, self)
+    }
+
+    /// [`Self::late_option`] of a main that goes forward to a `branch`: its version may be the branch's first one, whose schema has
+    /// not come yet.
+    pub(crate) fn late_option_beside(&self, newest: &TableSchema, branch: &Self) -> Result<Option<String>> {
         // a main whose fast-forward has died is opened, so that it can be run again
         let version = SnapshotManager::new(self.fs.clone(), &self.root).latest_by_records()?;
         let Some(version) = version.filter(|version| version.schema_id < newest.id) else { return Ok(None) };
-        Ok(fixed_option_changed(&*self.get(version.schema_id)?, newest))
+        let made_with = match self.get(version.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => branch.get(version.schema_id)?,
+            found => found?,
+        };
+        Ok(fixed_option_changed(&*made_with, newest))
     }
 
     /// The error of an alter whose schema is not there any more.

@@ -83,7 +83,7 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
         let is_there = known
             .as_ref()
             .is_some_and(|known| TableSchema::from_json(&path, known).is_ok_and(|known| known.is_same(&schema)));
-        let undecided = ours.late_option(&schema)?.is_some();
+        let undecided = ours.late_option_beside(&schema, &branch)?.is_some();
         if is_there || undecided {
             let decided = Change::Overwrite { path: path.clone(), content: final_content.clone() };
             changes.decided.push(CleanupStep::Change(decided));

@@ -100,20 +100,24 @@ fn others(io: &FaultFileIo, before: &[(i32, i64)], is_held: bool, what: &str) ->
 /// Main's rows were read without their columns, pruned and merged by the rules of the branch, and written so.
 #[test]
 fn nobody_takes_rows_under_schemas_of_another_line_whichever_call_a_fast_forward_is_killed_at() {
-    for scene in SCENES {
+    for (scene, altered) in SCENES.iter().flat_map(|scene| [(*scene, false), (*scene, true)]) {
         let kind = if scene.longer { KEYED } else { APPEND };
         let base = apart(kind, scene);
         let before = rows(&main_of(&base), VersionSelector::Latest);
         let mut refused = 0;
         for at in 0.. {
             let io = base.fork();
-            let what = format!("{scene:?}, killed at call {at}");
+            let what = format!("{scene:?}, killed at call {at}, the branch altered then: {altered}");
             let calls = Arc::new(AtomicU64::new(0));
             let gate = Counted { calls: Arc::clone(&calls), dead_from: at };
             let fs = Arc::new(io.behind(Arc::new(gate)));
             let ended = Table::open_with(fs, HOME, "main", None, BTreeMap::new())
                 .and_then(|main| fast_forward(main.context(), "b", false).map(drop));
             refused += usize::from(others(&io, &before, false, &what));
+            if altered {
+                // main has the branch's first version then, and lacks the schema of it
+                set(&io, "b", "after.all", "1").unwrap_or_else(|e| panic!("{what}: {e}"));
+            }
             fast_forward(main_of(&io).context(), "b", false).unwrap_or_else(|e| panic!("{what}: {e}"));
             let (schema, found) = look(&io).unwrap();
             assert_eq!(schema, "b", "{what}");
