@@ -125,7 +125,7 @@ impl SchemaManager {
             Err(e) if e.kind() == ErrorKind::FileNotFound => branch.get(version.schema_id)?,
             found => found?,
         };
-        Ok(fixed_option_changed(&*made_with, newest))
+        Ok(fixed_option_changed(&made_with, newest))
     }
 
     /// The error of an alter whose schema is not there any more.
