@@ -44,10 +44,10 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     let main = TableContext { branch: "main".to_owned(), ..ctx.clone() };
     let branches = ctx.branches();
     branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
-    let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
+    let of_branch = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
     let ours = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
-    let theirs = theirs.existing(theirs.ids()?)?;
+    let theirs = of_branch.existing(of_branch.ids()?)?;
     let Some(first) = theirs.first() else {
         return Err(Error::new(
             ErrorKind::SnapshotNotFound,
@@ -80,7 +80,8 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
             }
             way.ours.settle_forwarded(lock)
         })?);
-        report.plan.notes.extend(note_of_strays(&strays).into_iter().chain(others));
+        let later = note_of_later(&of_branch, name, &theirs);
+        report.plan.notes.extend(note_of_strays(&strays).into_iter().chain(others).chain(later));
         report
     } else {
         let (plan, rest) = way.plan(apart)?.complete(&way.ours, &theirs)?;
@@ -91,6 +92,18 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     Ok(report
         .with("previous_snapshot", before.map_or(Value::Null, Value::from))
         .with("current_snapshot", theirs.last().map_or(Value::Null, |last| json!(last.id))))
+}
+
+/// What was committed to the branch after it was read: nobody is to delete the branch and believe that main has all of it.
+fn note_of_later(branch: &SnapshotManager, name: &str, theirs: &[Snapshot]) -> Option<String> {
+    let last = theirs.last()?.id;
+    let latest = branch.latest().ok().flatten()?.id;
+    let note = || {
+        format!(
+            "branch '{name}' has got versions up to {latest} meanwhile, and main has those up to {last}: fast-forward again"
+        )
+    };
+    (latest > last).then(note)
 }
 
 /// Main, and where it goes.

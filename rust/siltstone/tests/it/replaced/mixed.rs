@@ -97,26 +97,39 @@ fn others(io: &FaultFileIo, before: &[(i32, i64)], is_held: bool, what: &str) ->
     found.is_none()
 }
 
+/// When the branch got a schema that none of its versions has. Main may have the branch's first version and not yet the schema of it,
+/// with which that one is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Altered {
+    Never,
+    Before,
+    Since,
+}
+
 /// Main's rows were read without their columns, pruned and merged by the rules of the branch, and written so.
 #[test]
 fn nobody_takes_rows_under_schemas_of_another_line_whichever_call_a_fast_forward_is_killed_at() {
-    for (scene, altered) in SCENES.iter().flat_map(|scene| [(*scene, false), (*scene, true)]) {
+    let alters = [Altered::Never, Altered::Before, Altered::Since];
+    for (scene, altered) in SCENES.iter().flat_map(|scene| alters.map(|altered| (*scene, altered))) {
         let kind = if scene.longer { KEYED } else { APPEND };
         let base = apart(kind, scene);
+        let alter = |io: &FaultFileIo| set(io, "b", "after.all", "1").unwrap();
+        if altered == Altered::Before {
+            alter(&base);
+        }
         let before = rows(&main_of(&base), VersionSelector::Latest);
         let mut refused = 0;
         for at in 0.. {
             let io = base.fork();
-            let what = format!("{scene:?}, killed at call {at}, the branch altered then: {altered}");
+            let what = format!("{scene:?}, killed at call {at}, the branch altered: {altered:?}");
             let calls = Arc::new(AtomicU64::new(0));
             let gate = Counted { calls: Arc::clone(&calls), dead_from: at };
             let fs = Arc::new(io.behind(Arc::new(gate)));
             let ended = Table::open_with(fs, HOME, "main", None, BTreeMap::new())
                 .and_then(|main| fast_forward(main.context(), "b", false).map(drop));
             refused += usize::from(others(&io, &before, false, &what));
-            if altered {
-                // main has the branch's first version then, and lacks the schema of it
-                set(&io, "b", "after.all", "1").unwrap_or_else(|e| panic!("{what}: {e}"));
+            if altered == Altered::Since {
+                alter(&io);
             }
             fast_forward(main_of(&io).context(), "b", false).unwrap_or_else(|e| panic!("{what}: {e}"));
             let (schema, found) = look(&io).unwrap();
@@ -179,4 +192,26 @@ fn nor_while_it_is_held_up_at_one() {
         }
         assert!(refused.load(Ordering::SeqCst) > 3, "{scene:?}: {refused:?}");
     }
+}
+
+/// Main had neither the row of the branch nor its own later one, the fast-forward reported success, and the branch was deleted.
+#[test]
+fn what_the_branch_gets_meanwhile_is_there_or_told() {
+    let base = apart(APPEND, SCENES[0]);
+    let mut told = 0;
+    for at in 0.. {
+        let io = base.fork();
+        let other = io.clone();
+        let then = move || put(&opened(&other, HOME, "b"), NEXT).map(drop);
+        let meanwhile = Arc::new(siltstone::fs::Meanwhile::new().before_call(at, then));
+        let main = open(Arc::new(io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>)), HOME, "main");
+        let report = fast_forward(main.context(), "b", false).unwrap();
+        if meanwhile.left() > 0 {
+            break;
+        }
+        let has_note = report.plan.notes.iter().any(|note| note.contains("fast-forward again"));
+        assert_eq!(look(&io).unwrap().1.contains(&NEXT), !has_note, "{at}: {:?}", report.plan.notes);
+        told += usize::from(has_note);
+    }
+    assert!(told > 3, "{told}");
 }
