@@ -29,8 +29,8 @@ const BATCH_SHARE: usize = 32;
 const LEAST_BATCH_BYTES: usize = 256 << 10;
 
 /// Rows that are gathered at once where no memory limit is set, and their bytes.
-const GATHERED_ROWS: usize = 1 << 17;
-const GATHERED_BYTES: usize = 32 << 20;
+const GATHERED_ROWS: usize = 1 << 20;
+const GATHERED_BYTES: usize = 64 << 20;
 
 /// Result batches that may wait at least.
 const LEAST_AHEAD: usize = 4;
@@ -190,10 +190,10 @@ impl WriteBuffer {
         rows.min(GATHERED_ROWS)
     }
 
-    /// Result batches that may wait for whoever encodes them: what is gathered at once, so that the next rows can be gathered
-    /// meanwhile.
+    /// Result batches that may wait for whoever encodes them: half of what is gathered at once. The next rows are gathered when
+    /// the others are being encoded.
     pub fn ahead(&self) -> usize {
-        (self.gathered_rows() / self.batch_rows()).max(LEAST_AHEAD)
+        (self.gathered_rows() / self.batch_rows() / 2).max(LEAST_AHEAD)
     }
 
     /// Makes one run of the smaller half: each holds a file open, and some memory while it is read.

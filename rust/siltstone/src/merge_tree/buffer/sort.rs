@@ -147,16 +147,7 @@ fn rows_of<C: KeyCodec>(
     order: Vec<RowRef>,
     rows: ResultRows,
 ) -> BatchStream {
-    Box::new(SortedRows::<C> {
-        assembler,
-        keys,
-        done: order.is_empty(),
-        order,
-        at: 0,
-        rows,
-        next: rows.batch,
-        left: None,
-    })
+    Box::new(SortedRows::<C> { assembler, keys, done: order.is_empty(), order, at: 0, rows, left: None })
 }
 
 /// Gives sorted rows to the engine, a batch at a time.
@@ -167,8 +158,6 @@ struct SortedRows<C: KeyCodec> {
     at: usize,
     done: bool,
     rows: ResultRows,
-    /// Rows that are gathered next: few first, so that whoever encodes them need not wait.
-    next: usize,
     /// Of what was gathered.
     left: Option<RecordBatch>,
 }
@@ -176,8 +165,9 @@ struct SortedRows<C: KeyCodec> {
 impl<C: KeyCodec> SortedRows<C> {
     fn fill(&mut self) -> Result<()> {
         cancel::check()?;
-        self.assembler.set_batch_rows(self.next);
-        self.next = self.next.saturating_mul(2).min(self.rows.gathered);
+        // in equal parts
+        let (left, most) = ((self.order.len() - self.at).max(1), self.rows.gathered.max(1));
+        self.assembler.set_batch_rows(left.div_ceil(left.div_ceil(most)));
         while self.at < self.order.len() && !self.assembler.is_full() {
             let place = self.order[self.at];
             if self.at > 0 && !self.same_key(self.order[self.at - 1], place) {
