@@ -71,7 +71,8 @@ class Reading(Definition):
                 have: where values are merged (``aggregation``, ``partial-update``), it shows what the others merge to.
             row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
             batch_size: Rows of a batch, at most.
-            memory_limit: Memory for decoding and merging.
+            memory_limit: Memory for decoding and merging: it bounds threads, rows of a batch and runs of a merge, but
+                not what each column of an open Parquet file takes, from about 130 KB to some MB.
             threads: Threads to use; None for all cores.
 
         Raises:
@@ -128,7 +129,8 @@ class Reading(Definition):
             limit: At most this many rows.
             mode: How to read ``between``.
             batch_size: Rows of a batch, at most.
-            memory_limit: Memory for decoding and merging.
+            memory_limit: Memory for decoding and merging: it bounds threads, rows of a batch and runs of a merge, but
+                not what each column of an open Parquet file takes, from about 130 KB to some MB.
             threads: Threads to use; None for all cores.
 
         Raises:
@@ -184,7 +186,7 @@ class Reading(Definition):
             columns: Columns besides ``rowkind``; None for all.
             filter: As for :meth:`scan`.
             batch_size: Rows of a batch, at most.
-            memory_limit: Memory for decoding.
+            memory_limit: Memory for decoding rows: as for :meth:`scan`.
             threads: Threads to use; None for all cores.
 
         Raises:

@@ -146,6 +146,7 @@ fn merging(c: &mut Criterion) {
                 threads: 0,
                 spill: None,
                 late_casts: siltstone::merge_tree::LateCasts::None,
+                leaves_out_older: false,
             };
             let merged = merge(inputs.collect(), &layout(), Arc::new(Deduplicate::new(false)), options).unwrap();
             assert_eq!(count(merged), stays);

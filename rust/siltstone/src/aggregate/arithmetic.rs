@@ -36,6 +36,11 @@ pub(super) trait Arithmetic<N>: Send + Sync + fmt::Debug {
         false
     }
 
+    /// [`AggregateFunction::retracts_ahead`]
+    fn retracts_ahead(&self) -> bool {
+        false
+    }
+
     /// `retract(acc, input)`; `None` is null.
     fn retract(&self, acc: N, input: N) -> Result<Option<N>>;
 
@@ -112,6 +117,10 @@ where
 
     fn retracts(&self) -> bool {
         true
+    }
+
+    fn retracts_ahead(&self) -> bool {
+        self.function.retracts_ahead()
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {

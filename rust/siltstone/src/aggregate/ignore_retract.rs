@@ -24,6 +24,11 @@ impl AggregateFunction for IgnoreRetract {
         true
     }
 
+    fn retracts_ahead(&self) -> bool {
+        // nothing but retracts come to null, which must add nothing
+        self.0.added() != Added::Last
+    }
+
     fn added(&self) -> Added {
         self.0.added()
     }

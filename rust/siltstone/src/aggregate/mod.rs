@@ -194,6 +194,12 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether retracts can be put together with other records before older ones are there: what comes of them, added to these
+    /// later, gives the same.
+    fn retracts_ahead(&self) -> bool {
+        false
+    }
+
     /// What it makes of records that are all added.
     fn added(&self) -> Added {
         Added::Other

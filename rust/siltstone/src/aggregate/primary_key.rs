@@ -31,6 +31,7 @@ impl Pick for PrimaryKey {
 
     const NAME: &'static str = "primary-key";
     const RETRACTS: bool = true;
+    const RETRACTS_AHEAD: bool = true;
     const LAST_DECIDES: bool = true;
     const ADDED: Added = Added::Last;
 

@@ -31,6 +31,9 @@ pub(super) trait Pick: Send + Sync + fmt::Debug {
     /// Whether [`Pick::retract`] is written.
     const RETRACTS: bool = false;
 
+    /// [`AggregateFunction::retracts_ahead`]
+    const RETRACTS_AHEAD: bool = false;
+
     /// Whether the last records of a group decide, and [`Pick::settled`] is written: then it asks no others.
     const LAST_DECIDES: bool = false;
     /// What it gives for records that are all added.
@@ -74,6 +77,10 @@ impl<P: Pick> AggregateFunction for Picking<P> {
 
     fn retracts(&self) -> bool {
         P::RETRACTS
+    }
+
+    fn retracts_ahead(&self) -> bool {
+        P::RETRACTS_AHEAD
     }
 
     fn added(&self) -> Added {

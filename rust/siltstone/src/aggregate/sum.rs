@@ -47,6 +47,10 @@ macro_rules! integers {
             true
         }
 
+        fn retracts_ahead(&self) -> bool {
+            true
+        }
+
         #[inline]
         fn retract(&self, acc: $t, input: $t) -> Result<Option<$t>> {
             acc.checked_sub(input).map(Some).ok_or_else(|| overflow(acc, '-', input))
@@ -73,6 +77,10 @@ macro_rules! floats {
         }
 
         fn adds(&self) -> bool {
+            true
+        }
+
+        fn retracts_ahead(&self) -> bool {
             true
         }
 
@@ -107,6 +115,10 @@ impl Arithmetic<i128> for DecimalSum {
     #[inline]
     fn agg(&self, acc: i128, input: i128) -> Result<Option<i128>> {
         Ok(acc.checked_add(input).and_then(|sum| self.fitting(sum)))
+    }
+
+    fn retracts_ahead(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -56,6 +56,9 @@ pub struct MergeReadOptions {
     pub deletions: DeletionMap,
     /// Other rows that do not come, by data file: ascending numbers.
     pub(crate) left_out: Arc<HashMap<String, Vec<Range<i64>>>>,
+    /// There are files with older rows of the same keys that are not read: merging stops where they would be needed
+    /// ([`older`](super::merge::older)).
+    pub(crate) leaves_out_older: bool,
     /// Records that are too old do not come either.
     pub(crate) expiry: Option<RecordExpiry>,
 }
@@ -72,6 +75,7 @@ impl Default for MergeReadOptions {
             memory: None,
             deletions: DeletionMap::default(),
             left_out: Arc::default(),
+            leaves_out_older: false,
             expiry: None,
         }
     }
@@ -272,6 +276,7 @@ impl SectionReader {
             threads: self.options.threads,
             spill,
             late_casts: if late_casts.is_empty() { LateCasts::None } else { LateCasts::Checked },
+            leaves_out_older: self.options.leaves_out_older,
         }
     }
 

@@ -27,6 +27,7 @@ use crate::{
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema},
 };
 
+mod older;
 mod ties;
 
 const ROOT: &str = "/lake/db.db/t";

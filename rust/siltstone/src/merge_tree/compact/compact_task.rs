@@ -22,6 +22,7 @@ use crate::{
         interval_partition,
         lookup::{LevelProbe, SharedProbe},
         merge::{
+            older::OlderRecordsNeeded,
             read_ahead,
             wrapper::{MergeFunctionWrapper, Probe, Rule},
         },
@@ -42,6 +43,9 @@ const LOOKUP_ROWS: usize = 1 << 14;
 /// Executes a unit picked from `files` (all live files of the bucket, those of level 0 in the order of their commits). An error
 /// leaves no new file behind.
 ///
+/// A compaction never changes what a read shows. Where a -U or -D would have to be merged without older rows that the unit leaves in
+/// higher levels ([`older`](crate::merge_tree::merge::older)), all of `files` are compacted to the highest level instead.
+///
 /// # Errors
 /// `CommitConflict` when it would write rows again whose files know columns or values that the table's schema, as it was opened,
 /// does not have, or merge them otherwise than the newest schema. Those of reading and writing.
@@ -54,7 +58,37 @@ pub fn run_compaction(
     resources: &CompactResources,
 ) -> Result<CompactIncrement> {
     check_merges_alike(ctx, [ctx.schema.id])?;
-    let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+    let done = run_unit(ctx, partition, bucket, files, unit, resources);
+    let Err(error) = &done else { return done };
+    if !OlderRecordsNeeded::is_cause_of(error) {
+        return done;
+    }
+    let everything = everything(ctx, files)?;
+    tracing::debug!(table = ctx.name, bucket, output_level = unit.output_level, "compacted with all older rows");
+    run_unit(ctx, partition, bucket, files, &everything, resources)
+}
+
+/// All files to the highest level: nothing is left out.
+fn everything(ctx: &TableContext, files: &[DataFileMeta]) -> Result<CompactUnit> {
+    let tree = Levels::new(files, ctx.options.num_levels, key_types(ctx))?;
+    let files = tree.runs().into_iter().flat_map(|run| run.run.files).collect();
+    Ok(CompactUnit { output_level: tree.max_level(), files, file_rewrite: false })
+}
+
+fn key_types(ctx: &TableContext) -> Vec<DataType> {
+    ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect()
+}
+
+/// Leaves no new file behind when it fails.
+fn run_unit(
+    ctx: &TableContext,
+    partition: &[u8],
+    bucket: i32,
+    files: &[DataFileMeta],
+    unit: &CompactUnit,
+    resources: &CompactResources,
+) -> Result<CompactIncrement> {
+    let key_types = key_types(ctx);
     let expiry = RecordExpiry::of(ctx)?;
     let tree = Levels::new(files, ctx.options.num_levels, key_types.clone())?;
     let mut task = CompactTask {
@@ -68,6 +102,7 @@ pub fn run_compaction(
             && (ctx.options.deletion_vectors_enabled || unit.output_level >= tree.highest_non_empty()),
         max_level: tree.max_level(),
         left: left_up_to(files, unit),
+        above: left_above(files, unit),
         key_types,
         rewriter: MergeTreeCompactRewriter::of(&ctx.options),
         layout: KvLayout::of_table(ctx),
@@ -93,9 +128,18 @@ pub fn run_compaction(
 }
 
 fn left_up_to(files: &[DataFileMeta], unit: &CompactUnit) -> Vec<String> {
-    let taken: HashSet<&str> = unit.files.iter().map(|file| file.file_name.as_str()).collect();
-    let left = files.iter().filter(|file| file.level <= unit.output_level && !taken.contains(file.file_name.as_str()));
+    let left = left(files, unit).filter(|file| file.level <= unit.output_level);
     left.map(|file| file.file_name.clone()).collect()
+}
+
+fn left_above(files: &[DataFileMeta], unit: &CompactUnit) -> Vec<DataFileMeta> {
+    left(files, unit).filter(|file| file.level > unit.output_level).cloned().collect()
+}
+
+/// Files that a unit does not take.
+fn left<'a>(files: &'a [DataFileMeta], unit: &'a CompactUnit) -> impl Iterator<Item = &'a DataFileMeta> {
+    let taken: HashSet<&str> = unit.files.iter().map(|file| file.file_name.as_str()).collect();
+    files.iter().filter(move |file| !taken.contains(file.file_name.as_str()))
 }
 
 struct CompactTask<'a> {
@@ -108,6 +152,8 @@ struct CompactTask<'a> {
     max_level: i32,
     /// names of known files up to the output level that the unit leaves where they are
     left: Vec<String>,
+    /// files of the levels above the output: older rows
+    above: Vec<DataFileMeta>,
     key_types: Vec<DataType>,
     rewriter: MergeTreeCompactRewriter,
     layout: KvLayout,
@@ -255,7 +301,9 @@ impl CompactTask<'_> {
             Some(writer) if self.copies() => self.untouched(&sections, writer)?,
             _ => Untouched::default(),
         };
-        let merged = self.reader(applies, output, changelog.as_ref(), &untouched)?.read(sections);
+        let mut reader = self.reader(applies, output, changelog.as_ref(), &untouched)?;
+        reader.options.leaves_out_older = self.leaves_out_older(&inputs)?;
+        let merged = reader.read(sections);
         let dropped = self.dropped_deletes(&inputs, output)?;
         let written = self.write(merged, writer, untouched);
         let told = match (&written, &changelog) {
@@ -287,27 +335,19 @@ impl CompactTask<'_> {
 
     /// The keys whose deletes this leaves out; `None` where it leaves none out.
     fn dropped_deletes(&self, inputs: &[DataFileMeta], output: Output) -> Result<Option<DroppedDeletes>> {
-        let mut with_deletes = inputs.iter().filter(|file| file.delete_row_count != Some(0));
-        let (Output::Rewrite { drop_deletes: true }, Some(first)) = (output, with_deletes.next()) else {
+        let with_deletes = || inputs.iter().filter(|file| file.delete_row_count != Some(0));
+        let Some((min, max)) =
+            self.key_range(with_deletes())?.filter(|_| output == Output::Rewrite { drop_deletes: true })
+        else {
             return Ok(None);
         };
-        let mut dropped = DroppedDeletes {
+        Ok(Some(DroppedDeletes {
             level: self.unit.output_level,
-            min_key: first.min_key.clone(),
-            max_key: first.max_key.clone(),
-            max_sequence_number: first.max_sequence_number,
+            min_key: min.to_vec(),
+            max_key: max.to_vec(),
+            max_sequence_number: with_deletes().map(|file| file.max_sequence_number).max().unwrap_or_default(),
             known: self.left.clone(),
-        };
-        for file in with_deletes {
-            if compare_serialized(&file.min_key, &dropped.min_key, &self.key_types)?.is_lt() {
-                dropped.min_key.clone_from(&file.min_key);
-            }
-            if compare_serialized(&file.max_key, &dropped.max_key, &self.key_types)?.is_gt() {
-                dropped.max_key.clone_from(&file.max_key);
-            }
-            dropped.max_sequence_number = dropped.max_sequence_number.max(file.max_sequence_number);
-        }
-        Ok(Some(dropped))
+        }))
     }
 
     fn write(
@@ -339,6 +379,38 @@ impl CompactTask<'_> {
             && !o.needs_lookup()
             && !o.compaction_force_rewrite_all_files
             && self.expiry.is_none()
+    }
+
+    /// Whether older rows of keys of these files may lie above the output, and are not looked up.
+    fn leaves_out_older(&self, inputs: &[DataFileMeta]) -> Result<bool> {
+        if self.ctx.options.needs_lookup() {
+            return Ok(false);
+        }
+        let Some((min, max)) = self.key_range(inputs)? else { return Ok(false) };
+        for older in &self.above {
+            if compare_serialized(&older.min_key, max, &self.key_types)?.is_le()
+                && compare_serialized(&older.max_key, min, &self.key_types)?.is_ge()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The least and the greatest key of some files.
+    fn key_range<'f>(&self, files: impl IntoIterator<Item = &'f DataFileMeta>) -> Result<Option<(&'f [u8], &'f [u8])>> {
+        let mut files = files.into_iter();
+        let Some(first) = files.next() else { return Ok(None) };
+        let (mut min, mut max) = (first.min_key.as_slice(), first.max_key.as_slice());
+        for file in files {
+            if compare_serialized(&file.min_key, min, &self.key_types)?.is_lt() {
+                min = &file.min_key;
+            }
+            if compare_serialized(&file.max_key, max, &self.key_types)?.is_gt() {
+                max = &file.max_key;
+            }
+        }
+        Ok(Some((min, max)))
     }
 
     fn untouched(&self, sections: &[Vec<SortedRun>], writer: &RollingWriter) -> Result<Untouched> {

@@ -14,6 +14,7 @@ use arrow_select::concat::concat;
 use rayon::prelude::*;
 
 use super::{
+    older::OlderRecords,
     open::{CARRIED, OpenGroup},
     source_batch::SourceBatch,
     wrapper::{Finished, MergeFunctionWrapper, RowRef},
@@ -73,6 +74,8 @@ pub(crate) struct BatchBuilder {
     computed_ends: Vec<usize>,
     /// the records behind the last end
     open: OpenGroup,
+    /// older records of the keys are left out
+    older: Option<OlderRecords>,
     /// decides over finished groups instead of the plain reducer rule
     wrapper: Option<MergeFunctionWrapper>,
     /// how many finished groups it decides over at once
@@ -104,6 +107,7 @@ impl BatchBuilder {
             computed_rows: Vec::new(),
             computed_ends: Vec::new(),
             open: OpenGroup::new(batch_rows.max(1)),
+            older: None,
             wrapper: None,
             most_groups: usize::MAX,
             refusal: None,
@@ -116,6 +120,14 @@ impl BatchBuilder {
     pub(crate) fn with_wrapper(self, wrapper: Option<MergeFunctionWrapper>) -> Self {
         let most_groups = wrapper.as_ref().map_or(usize::MAX, MergeFunctionWrapper::most_groups);
         Self { wrapper, most_groups, ..self }
+    }
+
+    /// Stops where records that are left out would be needed. Only an engine that computes can need them: another takes one of
+    /// the records as it is.
+    pub(crate) fn without_older(self, left_out: bool) -> Self {
+        let computes = left_out && self.choice == Choice::Computed && self.wrapper.is_none();
+        let older = computes.then(|| OlderRecords::left_out(self.function.as_ref()));
+        Self { older, ..self }
     }
 
     /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen, or told of in a
@@ -198,7 +210,12 @@ impl BatchBuilder {
                 self.group.len = 0;
                 self.emit(slot, row);
             }
-            Choice::Computed => self.computed_rows.push(at),
+            Choice::Computed => {
+                if let Some(older) = &mut self.older {
+                    older.add(self.slots[slot].kind_byte(row));
+                }
+                self.computed_rows.push(at);
+            }
         }
     }
 
@@ -220,6 +237,9 @@ impl BatchBuilder {
             0 => {}
             // the engine passes a single record through, so that every row of a batch is copied once
             _ if self.choice == Choice::Computed => {
+                if let Some(stops) = self.older.as_mut().and_then(OlderRecords::end_group) {
+                    self.refusal.get_or_insert(stops);
+                }
                 self.push(COMPUTED, self.computed_ends.len());
                 self.computed_ends.push(self.computed_rows.len());
             }

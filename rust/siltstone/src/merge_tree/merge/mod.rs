@@ -2,12 +2,14 @@
 //!
 //! [`sort_merge_reader`] is the loop, [`key`] says how keys are compared, [`source_batch`] how equal keys are ordered
 //! ([`nested_order`]: nested sequence fields), [`batch_builder`] applies the engine and builds batches, [`open`] keeps the
-//! records of one key few, [`prefetch`] puts decoding on other threads, [`spill`] keeps the number of open inputs small,
-//! [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
+//! records of one key few, [`older`] stops a merge that would need records which it leaves out, [`prefetch`] puts decoding on
+//! other threads, [`spill`] keeps the number of open inputs small, [`wrapper`] knows the levels of records: lookup, changelogs,
+//! first-row.
 
 pub(crate) mod batch_builder;
 pub(crate) mod key;
 mod loser_tree;
+pub(crate) mod older;
 mod open;
 pub(crate) mod prefetch;
 mod sort_merge_reader;
@@ -52,6 +54,9 @@ pub struct MergeOptions {
     pub spill: Option<SpillOptions>,
     /// Values of the inputs that could not be cast.
     pub late_casts: LateCasts,
+    /// There are older records of the keys that are not among the inputs: the merge stops with an error where it
+    /// would need them.
+    pub leaves_out_older: bool,
 }
 
 /// What becomes of values of the inputs that could not be cast.
@@ -82,6 +87,7 @@ impl Default for MergeOptions {
             threads: 0,
             spill: None,
             late_casts: LateCasts::None,
+            leaves_out_older: false,
         }
     }
 }

@@ -92,7 +92,8 @@ impl<C: KeyCodec> SortMergeReader<C> {
             codec,
             factory: SourceBatchFactory::new(layout)?,
             assembler: BatchBuilder::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows)
-                .with_wrapper(wrapper),
+                .with_wrapper(wrapper)
+                .without_older(options.leaves_out_older),
             schema,
             late_casts: options.late_casts,
             inputs: inputs.into_iter().map(input).collect(),

@@ -48,6 +48,12 @@ impl SourceBatch {
         failure_in(self.failures.as_ref()?, rows)
     }
 
+    /// The row kind as it is stored.
+    #[inline]
+    pub(crate) fn kind_byte(&self, row: usize) -> i8 {
+        self.kinds[row]
+    }
+
     /// The row kind.
     pub(crate) fn kind(&self, row: usize) -> Result<RowKind> {
         RowKind::from_byte(self.kinds[row])

@@ -1,7 +1,7 @@
 //! `merge-engine=aggregation`: every column has a function (semantics b.5; `AggregateMergeFunction`).
 
 use super::{
-    Carried, Choice, Computed, Groups, MergeFunction,
+    Bearing, Carried, Choice, Computed, Groups, MergeFunction,
     carried::last_of,
     columns::{ColumnPlan, Columns, DELETE, INSERT, Kinds, Remembered},
     record_names::RecordNames,
@@ -14,12 +14,16 @@ pub struct Aggregation {
     columns: Columns,
     /// `aggregation.remove-record-on-delete`
     remove_on_delete: bool,
+    /// what every column makes of a retract does not hang on what is there
+    retracts_ahead: bool,
 }
 
 impl Aggregation {
     /// For the columns of a layout.
     pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
-        Ok(Self { columns: Columns::new(names, spec, layout)?, remove_on_delete: spec.remove_on_delete })
+        let columns = Columns::new(names, spec, layout)?;
+        let retracts_ahead = columns.rules().iter().all(|rule| rule.function.retracts_ahead());
+        Ok(Self { columns, remove_on_delete: spec.remove_on_delete, retracts_ahead })
     }
 
     /// What a record of this kind does to every column.
@@ -79,6 +83,14 @@ impl Aggregation {
 impl MergeFunction for Aggregation {
     fn choice(&self) -> Choice {
         Choice::Computed
+    }
+
+    fn bearing(&self, kind: i8) -> Bearing {
+        match self.step(kind) {
+            AggStep::Set => Bearing::Replaces,
+            AggStep::Retract if !self.retracts_ahead => Bearing::TakesBack,
+            _ => Bearing::Adds,
+        }
     }
 
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {

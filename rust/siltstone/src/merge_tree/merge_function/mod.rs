@@ -108,6 +108,17 @@ pub struct Computed {
     pub keep: Option<BooleanArray>,
 }
 
+/// What a record has to do with older ones of its key that are not there yet when it is merged with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bearing {
+    /// It can be merged with others first, and what comes of them with the older ones later.
+    Adds,
+    /// It may take back what an older one holds: it can be merged with others only when that is there.
+    TakesBack,
+    /// It takes the place of all records before it, whatever they are; and it must not be merged with later ones first.
+    Replaces,
+}
+
 /// A merge engine.
 pub trait MergeFunction: Send + Sync + fmt::Debug {
     /// How results come about. Asked once for each merge.
@@ -127,6 +138,11 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
     /// asked of engines that choose rows.
     fn refusal(&self, _batch: &RecordBatch, _row: usize) -> Option<Error> {
         None
+    }
+
+    /// What records of a row kind, as it is stored, have to do with older ones. Only asked of engines that compute.
+    fn bearing(&self, _kind: i8) -> Bearing {
+        Bearing::TakesBack
     }
 
     /// Computes the rows of groups; only called when [`MergeFunction::choice`] says [`Choice::Computed`].

@@ -12,7 +12,7 @@
 //! A retract that comes first fills the whole row before it does anything else: it then stands twice among the rows.
 
 use super::{
-    Carried, Choice, Computed, Groups, MergeFunction,
+    Bearing, Carried, Choice, Computed, Groups, MergeFunction,
     columns::{ColumnPlan, Columns, DELETE, INSERT, Kinds, Remembered},
     record_names::RecordNames,
     sequence::{SequenceColumns, SequenceOrder, Standing},
@@ -153,6 +153,17 @@ impl PartialUpdate {
 impl MergeFunction for PartialUpdate {
     fn choice(&self) -> Choice {
         Choice::Computed
+    }
+
+    fn bearing(&self, kind: i8) -> Bearing {
+        // in groups it hangs on the sequence fields whether a -D removes the row
+        let replaces = kind == DELETE && self.remove_on_delete && !self.has_groups && !self.ignore_delete;
+        match (is_retract(kind), replaces) {
+            (false, _) => Bearing::Adds,
+            (true, true) => Bearing::Replaces,
+            // also one that is ignored fills the row where nothing is before it
+            (true, false) => Bearing::TakesBack,
+        }
     }
 
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {

@@ -2,6 +2,7 @@
 
 mod cases;
 mod model;
+mod older;
 mod pieces;
 mod properties;
 

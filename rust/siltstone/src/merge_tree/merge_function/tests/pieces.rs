@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Column, type, function, its options. Column `s` orders all of them in sequence groups.
-const COLUMNS: &[(&str, &str, &str, Options)] = &[
+pub(super) const COLUMNS: &[(&str, &str, &str, Options)] = &[
     ("a", "ARRAY<INT>", "collect", &[]),
     ("b", "ARRAY<INT>", "collect", &[("distinct", "true")]),
     ("c", "STRING", "listagg", &[]),
@@ -41,7 +41,7 @@ const COLUMNS: &[(&str, &str, &str, Options)] = &[
     ("w", "STRING", "last_value", &[]),
     ("x", "STRING", "last_non_null_value", &[]),
 ];
-type Options = &'static [(&'static str, &'static str)];
+pub(super) type Options = &'static [(&'static str, &'static str)];
 
 const ROWS: &str = "ARRAY<ROW<k INT, v INT>>";
 const BYTES: &str = "VARBINARY(4096)";
@@ -86,7 +86,7 @@ static SETS: LazyLock<BTreeMap<String, Vec<Value>>> = LazyLock::new(|| {
 });
 
 /// A value that a column may hold; null in one of four cases.
-fn value(function: &str, data_type: &str, n: u8) -> Value {
+pub(super) fn value(function: &str, data_type: &str, n: u8) -> Value {
     if n.is_multiple_of(4) {
         return Value::Null;
     }
