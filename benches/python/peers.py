@@ -95,23 +95,27 @@ def merge_read(bench: Bench) -> None:
 def write(bench: Bench) -> None:
     rows = bench.inputs[0]
     frame = pl.DataFrame(rows)
-    out = str(bench.place / "written.parquet")
     connection = duckdb.connect()
     connection.register("rows", rows)
     tables = iter([bench.table() for _ in range(bench.rounds + 1)])
-    copy = f"COPY (SELECT * FROM rows ORDER BY id) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
 
     def ours() -> Any:
         table = next(tables)
         table.upsert(rows)
         return table
 
-    jobs = {
-        "ours": ours,
-        "polars": lambda: frame.sort("id").write_parquet(out, compression="zstd", compression_level=1),
-        "duckdb": lambda: connection.execute(copy),
-    }
-    checks: dict[str, Callable[[Any], Any]] = dict.fromkeys(jobs, lambda _: rows_of_file(out)) | {"ours": rows_in}
+    def by_polars() -> str:
+        out = bench.new_file()
+        frame.sort("id").write_parquet(out, compression="zstd", compression_level=1)
+        return out
+
+    def by_duckdb() -> str:
+        out = bench.new_file()
+        connection.execute(f"COPY (SELECT * FROM rows ORDER BY id) TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
+        return out
+
+    jobs = {"ours": ours, "polars": by_polars, "duckdb": by_duckdb}
+    checks: dict[str, Callable[[Any], Any]] = dict.fromkeys(jobs, rows_of_file) | {"ours": rows_in}
     bench.against("write", bench.times(jobs, checks, total(rows)), "polars", "write")
 
 
@@ -145,16 +149,17 @@ def compacting(tables: list[Any]) -> Callable[[], Any]:
 def compact(bench: Bench) -> None:
     copies = [bench.copy(bench.runs) for _ in range(bench.rounds + 1)]
     files = sorted(pathlib.Path(bench.runs.location).glob("bucket-0/data-*"))
-    out = str(bench.place / "limit.parquet")
     decoded = pq.read_table(bench.file(), use_threads=False)
 
-    def limit() -> None:
+    def limit() -> str:
         """Every input is decoded and the output encoded: nothing is merged, one thread."""
         for file in files:
             pq.read_table(file, use_threads=False)
+        out = bench.new_file()
         pq.write_table(decoded, out, compression="zstd", compression_level=1)
+        return out
 
-    checks = {"ours": rows_in, "limit": lambda _: rows_of_file(out)}
+    checks = {"ours": rows_in, "limit": rows_of_file}
     pa.set_cpu_count(1)
     found = bench.times({"ours": compacting(copies), "limit": limit}, checks, bench.merged)
     pa.set_cpu_count(os.cpu_count() or 1)
@@ -172,11 +177,12 @@ def changed(bench: Bench) -> None:
     base = bench.copy(bench.compacted)
     base.upsert(rows)
     copies = [bench.copy(base) for _ in range(bench.rounds + 1)]
-    file, out = bench.file(), bench.place / "copied.parquet"
+    file = bench.file()
 
     def copy() -> None:
+        out = bench.new_file()
         shutil.copyfile(file, out)
-        with out.open("rb") as written:
+        with pathlib.Path(out).open("rb") as written:
             os.fsync(written.fileno())
 
     jobs: dict[str, Callable[[], Any]] = {"ours": compacting(copies), "copy": copy}

@@ -79,6 +79,10 @@ class Bench:
         (only,) = self.compacted.files()
         return str(only["path"])
 
+    def new_file(self) -> str:
+        """Where nothing was written yet, as our files are: one that is written again has its memory already."""
+        return str(self.place / f"f{next(self.numbers)}.parquet")
+
     def times(self, jobs: dict[str, Job], checks: dict[str, Check], expected: Any = None) -> dict[str, Times]:
         """Of each round but the first. What the checks say about the answers must agree, and be what is expected."""
         found: dict[str, Times] = {name: ([], []) for name in jobs}

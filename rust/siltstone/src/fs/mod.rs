@@ -101,6 +101,10 @@ pub trait InputFile: Send + Sync {
     fn size(&self) -> Result<u64>;
     /// Exactly the bytes `start..start + length`; an error when the file is shorter.
     fn read_range(&self, start: u64, length: u64) -> Result<Bytes>;
+    /// Bytes that one read of what follows is to bring, where each is a request: few ones cost more than memory.
+    fn window(&self) -> u64 {
+        1024 * 1024
+    }
 }
 
 /// A lock that is held: dropping it frees it, and so does the end of the process.

@@ -26,6 +26,9 @@ use crate::{
 };
 use bytes::Bytes;
 
+/// Bytes of manifests that one thread reads on a local disk.
+const LITTLE: i64 = 64 * 1024;
+
 /// Manifests, manifest lists and index manifests of one table. Cheap to make; a commit makes its own.
 #[derive(Debug)]
 pub struct ManifestStore {
@@ -136,8 +139,19 @@ impl ManifestStore {
         keep: KeepEntry<'_>,
         wanted: KeepFile<'_>,
     ) -> Result<Vec<ManifestEntry>> {
-        let parts: Vec<Vec<ManifestEntry>> = try_map(manifests, |manifest| self.read_if(manifest, keep, wanted))?;
+        let read = |manifest: &ManifestFileMeta| self.read_if(manifest, keep, wanted);
+        let parts: Vec<Vec<ManifestEntry>> = if self.is_little(manifests) {
+            manifests.iter().map(read).collect::<Result<_>>()?
+        } else {
+            try_map(manifests, read)?
+        };
         limits::joined(parts, "the entries of all manifests")
+    }
+
+    /// Whether a read of these takes less than to wake other threads: few bytes, and no request of a store for each.
+    fn is_little(&self, manifests: &[ManifestFileMeta]) -> bool {
+        let bytes = manifests.iter().map(|manifest| manifest.file_size).fold(0, i64::saturating_add);
+        bytes <= LITTLE && self.fs.has_directories()
     }
 
     /// Writes entries into as many manifests as the target size asks for; no entries, no manifest.

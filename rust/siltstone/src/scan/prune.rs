@@ -21,6 +21,9 @@ use crate::{
     threads::try_map,
 };
 
+/// So many entries are looked at by one thread: waking others takes longer.
+const FEW: usize = 64;
+
 /// Tells of a file by itself whether it may hold rows of interest.
 pub(super) struct EntryTester<'a> {
     files: FileTester<'a>,
@@ -118,7 +121,8 @@ fn retain(
     mut entries: Vec<ManifestEntry>,
     keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync + Send,
 ) -> Result<Vec<ManifestEntry>> {
-    let mut verdicts = try_map(&entries, keep)?.into_iter();
+    let verdicts = if entries.len() < FEW { entries.iter().map(keep).collect() } else { try_map(&entries, keep) };
+    let mut verdicts = verdicts?.into_iter();
     entries.retain(|_| verdicts.next().unwrap_or(true));
     Ok(entries)
 }

@@ -130,7 +130,8 @@ impl TableWrite {
         let index = half.unwrap_or(ctx.options.lookup_cache_max_memory_size);
         let room =
             IndexRoom { memory: usize::try_from(index).unwrap_or(usize::MAX), spill_dir: options.spill_dir(), threads };
-        let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
+        // runs that were spilled are read beside it
+        let encoded = half.map(|half| usize::try_from(half / 2 / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema, &ctx.options, options.stored)?,

@@ -1,7 +1,7 @@
 //! The bytes of a file as the parquet crate asks for them: many small requests, answered from few large reads.
 //!
 //! A small file is read at once. Of a larger one first the end is read, which holds the footer; then each wanted
-//! column chunk in windows of 1 MiB, neighbouring small chunks together.
+//! column chunk in windows (`InputFile::window`), neighbouring small chunks together.
 
 use std::{
     collections::VecDeque,
@@ -36,8 +36,6 @@ use crate::{
 const WHOLE_FILE: u64 = 1024 * 1024;
 /// What is read of a larger file to find the footer.
 const TAIL: u64 = 64 * 1024;
-/// Bytes read ahead in a column chunk.
-const WINDOW: u64 = 1024 * 1024;
 /// What is read of the head of a page: one with short bounds fits.
 const AHEAD: u64 = 256;
 
@@ -137,6 +135,7 @@ impl Chunks {
         ahead: Ahead<'_>,
     ) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
+        let window = self.0.window();
         for index in row_groups {
             let Some(group) = metadata.row_groups().get(*index) else { continue };
             if let Ahead::Pages(parts) = ahead {
@@ -152,7 +151,7 @@ impl Chunks {
                 match segments.last_mut().filter(|s| s.row_group == *index) {
                     Some(last)
                         if range.start <= last.range.end.saturating_add(GAP)
-                            && range.end.saturating_sub(last.range.start) <= WINDOW =>
+                            && range.end.saturating_sub(last.range.start) <= window =>
                     {
                         last.range.end = last.range.end.max(range.end);
                     }
@@ -338,9 +337,10 @@ impl Shared {
         if let Some(bytes) = part(&window, &wanted) {
             return Ok(bytes);
         }
-        let whole = segment.range.end - segment.range.start <= WINDOW;
+        let most = self.window();
+        let whole = segment.range.end - segment.range.start <= most;
         let start = if whole { segment.range.start } else { wanted.start };
-        let end = segment.range.end.min(start + WINDOW).max(wanted.end);
+        let end = segment.range.end.min(start + most).max(wanted.end);
         *window = (start, self.read(start..end)?);
         let bytes = part(&window, &wanted);
         drop(window);
@@ -351,6 +351,11 @@ impl Shared {
             before.forget();
         }
         bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", &self.path))
+    }
+
+    /// Bytes read ahead in a column chunk.
+    fn window(&self) -> u64 {
+        self.input.as_ref().map_or(0, |input| input.window())
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {

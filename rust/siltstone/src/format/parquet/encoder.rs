@@ -34,7 +34,7 @@ const LANES: usize = 6;
 const WAITING: usize = 3;
 /// Encoded bytes after which a helper is started: small files do not pay for a thread, and with one the size of a file
 /// is known only up to what waits.
-const HELP_AFTER_BYTES: usize = 1024 * 1024;
+const HELP_AFTER_BYTES: usize = 256 * 1024;
 
 /// One top-level column and the writers of its leaves.
 pub(crate) struct ColumnEncoder {

@@ -13,14 +13,14 @@ use crate::error::{Error, ErrorKind, Result};
 const MIB: u64 = 1024 * 1024;
 /// Row groups are not made smaller than this to save memory: many small ones are slow to read.
 pub(super) const LEAST_BLOCK_SIZE: u64 = 4 * MIB;
-/// parquet-mr's row group size.
-const DEFAULT_BLOCK_SIZE: u64 = 128 * MIB;
+/// A row group is held in memory until it is written, and readers share a file among threads by row groups: a quarter of parquet-mr's.
+const DEFAULT_BLOCK_SIZE: u64 = 32 * MIB;
 /// parquet-mr's page size, of data and dictionary pages.
 const DEFAULT_PAGE_SIZE: u64 = MIB;
 /// parquet-mr's largest number of rows in a page.
 const DEFAULT_PAGE_ROWS: u64 = 20_000;
 /// The same where rows are looked for by their keys: each one takes a page of every column.
-const KEYED_PAGE_ROWS: u64 = 3_000;
+const KEYED_PAGE_ROWS: u64 = 6_000;
 
 /// Encoding options of one file.
 #[derive(Clone, Debug)]
@@ -214,9 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_parquet_mr() {
+    fn defaults_are_those_of_parquet_mr_but_for_row_groups() {
         let options = parse(&[]).unwrap();
-        assert_eq!(options.block_size, 128 * MIB);
+        assert_eq!(options.block_size, 32 * MIB);
         assert_eq!((options.page_size, options.page_rows), (1_048_576, 20_000));
         assert_eq!(options.version, WriterVersion::PARQUET_1_0);
         assert!(options.dictionary);

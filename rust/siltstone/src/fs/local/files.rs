@@ -65,6 +65,9 @@ pub(super) fn lock_options() -> OpenOptions {
     options
 }
 
+/// A read is a call of the system, which reads ahead by itself. A merge holds as much of each column of each run.
+const WINDOW: u64 = 128 * 1024;
+
 pub(super) struct LocalInput {
     pub(super) path: String,
     pub(super) file: File,
@@ -83,6 +86,10 @@ impl InputFile for LocalInput {
     fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
         checked_range(&self.path, self.size, start, length)?;
         read_pieces(&self.path, &self.file, start, length)
+    }
+
+    fn window(&self) -> u64 {
+        WINDOW
     }
 }
 

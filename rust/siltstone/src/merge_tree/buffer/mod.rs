@@ -31,6 +31,9 @@ const LEAST_BATCH_BYTES: usize = 256 << 10;
 /// Rows that are gathered at once where no memory limit is set, and their bytes.
 const GATHERED_ROWS: usize = 1 << 20;
 const GATHERED_BYTES: usize = 64 << 20;
+/// The same of rows of so many bytes: copying them is most of the work, and is faster into memory that was in use before.
+const GATHERED_WIDE_BYTES: usize = 8 << 20;
+const WIDE: usize = 512;
 
 /// Result batches that may wait at least.
 const LEAST_AHEAD: usize = 4;
@@ -186,7 +189,8 @@ impl WriteBuffer {
 
     /// Rows that are gathered at once, if they are more than those of a batch.
     fn gathered_rows(&self) -> usize {
-        let rows = if self.options.strict { 0 } else { GATHERED_BYTES / self.widest.max(1) };
+        let bytes = if self.widest < WIDE { GATHERED_BYTES } else { GATHERED_WIDE_BYTES };
+        let rows = if self.options.strict { 0 } else { bytes / self.widest.max(1) };
         rows.min(GATHERED_ROWS)
     }
 

@@ -38,6 +38,8 @@ const MOST: u64 = 128 * MIB;
 const DICTIONARIES: u64 = 4;
 /// So many rows of the other runs are few enough to look at each key.
 const EACH_KEY: i64 = 1 << 16;
+/// So many keys are looked at for each stretch of a file, to see whether all of it is touched.
+const KEYS_OF_STRETCH: usize = 16;
 /// How many times fewer rows the other runs must have for their keys to be looked at.
 const FEWER: i64 = 8;
 
@@ -212,6 +214,9 @@ impl Finder<'_> {
             return Ok(Vec::new());
         }
         let Some((opened, blocks)) = self.opened(file)? else { return Ok(Vec::new()) };
+        if few && self.is_touched_all_over(&opened, &blocks, &near)? {
+            return Ok(Vec::new());
+        }
         let mut taken = Vec::new();
         for (other, ends) in near {
             match if few { self.keys_of(other, rows_of_others)? } else { None } {
@@ -242,13 +247,37 @@ impl Finder<'_> {
         Ok(blocks.map(|blocks| (opened, blocks)))
     }
 
+    /// Whether some keys of the largest of the others already say that no part worth copying is free: each such part has a whole
+    /// stretch in it.
+    fn is_touched_all_over(
+        &self,
+        file: &OpenDataFile,
+        blocks: &[EncodedRows],
+        others: &[(&DataFileMeta, Ends)],
+    ) -> Result<bool> {
+        let Some((other, _)) = others.iter().max_by_key(|(other, _)| other.row_count) else { return Ok(false) };
+        let stretches = stretches(blocks, self.bytes().0 / 2);
+        let looked_at = stretches.len().saturating_mul(KEYS_OF_STRETCH);
+        let step = usize::try_from(other.row_count).unwrap_or(0) / looked_at.max(1);
+        if step == 0 {
+            return Ok(false);
+        }
+        let opened = OpenDataFile::open(self.ctx, self.partition, self.bucket, other)?;
+        let keys = self.keys(&opened, None, step)?;
+        let is_touched = |(first, last): &Ends| {
+            let next = keys.partition_point(|key| key.compare(first).is_lt());
+            keys.get(next).is_some_and(|key| key.compare(last).is_le())
+        };
+        Ok(self.ends_of(file, &stretches)?.iter().all(is_touched))
+    }
+
     /// Where a file has keys: each of them where there are few, else the ends of its blocks.
     fn keys_of(&self, file: &DataFileMeta, of_all: i64) -> Result<Option<Vec<Ends>>> {
         if of_all > EACH_KEY {
             return self.opened(file)?.map(|(file, blocks)| self.ends_of(&file, &blocks)).transpose();
         }
         let file = OpenDataFile::open(self.ctx, self.partition, self.bucket, file)?;
-        Ok(Some(self.keys(&file, None)?.into_iter().map(|key| (key.clone(), key)).collect()))
+        Ok(Some(self.keys(&file, None, 1)?.into_iter().map(|key| (key.clone(), key)).collect()))
     }
 
     /// The first and the last key of each block.
@@ -257,7 +286,7 @@ impl Finder<'_> {
         let last = |rows: &Range<i64>| rows.end.saturating_sub(1).max(rows.start.saturating_add(1))..rows.end;
         let wanted = blocks.iter().flat_map(|block| [first(&block.rows), last(&block.rows)]);
         let wanted: Vec<Range<i64>> = wanted.filter(|rows| !rows.is_empty()).collect();
-        let mut keys = self.keys(file, Some(wanted))?.into_iter();
+        let mut keys = self.keys(file, Some(wanted), 1)?.into_iter();
         let of_block = |block: &EncodedRows| {
             let first = keys.next()?;
             let last = if block.rows.end - block.rows.start > 1 { keys.next()? } else { first.clone() };
@@ -270,15 +299,18 @@ impl Finder<'_> {
         })
     }
 
-    /// The keys of some rows of a file, in their order; of all: `None`.
-    fn keys(&self, file: &OpenDataFile, rows: Option<Vec<Range<i64>>>) -> Result<Vec<Key>> {
+    /// The keys of some rows of a file, in their order; of all: `None`. Of `step` rows it is the first.
+    fn keys(&self, file: &OpenDataFile, rows: Option<Vec<Range<i64>>>, step: usize) -> Result<Vec<Key>> {
         let fields = self.ctx.schema.key_fields().into_iter().cloned().collect();
         let mut keys = Vec::new();
+        let mut next = 0;
         for batch in file.read(self.ctx, &FileReadSpec { rows, ..FileReadSpec::new(fields) })? {
             let batch = batch?;
-            for row in 0..batch.num_rows() {
+            for row in (next..batch.num_rows()).step_by(step) {
                 keys.push(self.key(&batch, row)?);
+                next = row + step;
             }
+            next -= batch.num_rows();
         }
         Ok(keys)
     }
@@ -301,6 +333,21 @@ fn joined(mut ends: Vec<Ends>) -> Vec<Ends> {
             Some(before) if before.1.compare(&last).is_lt() => before.1 = last,
             Some(_) => {}
             None => found.push((first, last)),
+        }
+    }
+    found
+}
+
+/// Neighbours of one row group together, as long as they have no more than so many bytes.
+fn stretches(blocks: &[EncodedRows], most: u64) -> Vec<EncodedRows> {
+    let mut found: Vec<EncodedRows> = Vec::new();
+    for block in blocks {
+        match found.last_mut().filter(|last| last.group == block.group && last.bytes + block.bytes <= most) {
+            Some(last) => {
+                last.rows.end = block.rows.end;
+                last.bytes += block.bytes;
+            }
+            None => found.push(block.clone()),
         }
     }
     found
@@ -364,6 +411,14 @@ mod tests {
             (EncodedRows { rows, group: *group, bytes: *bytes, dictionaries: 5 }, ends)
         };
         (0..).zip(of).map(block).collect()
+    }
+
+    #[test]
+    fn stretches_are_of_one_row_group_and_of_so_many_bytes() {
+        let all: Vec<EncodedRows> =
+            blocks(&[(0, 20), (0, 20), (0, 1), (1, 90), (1, 5), (2, 10)]).into_iter().map(|(block, _)| block).collect();
+        let found: Vec<Range<i64>> = stretches(&all, 40).into_iter().map(|stretch| stretch.rows).collect();
+        assert_eq!(found, vec![0..20, 20..30, 30..40, 40..50, 50..60]);
     }
 
     #[test]

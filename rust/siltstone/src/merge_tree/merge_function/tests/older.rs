@@ -114,6 +114,8 @@ fn table(number: usize, ignores: bool, removes: bool) -> (Table, &'static str, &
     if !function.is_empty() {
         options.push(("fields.v.aggregate-function".to_owned(), function));
         options.extend(own.iter().map(|(suffix, value)| (format!("fields.v.{suffix}"), *value)));
+        // one excludes the other
+        let ignores = ignores && !removes;
         options.push(("fields.v.ignore-retract".to_owned(), if ignores { "true" } else { "false" }));
     }
     options.push((key.to_owned(), if removes || function.is_empty() { "true" } else { "false" }));
@@ -131,6 +133,8 @@ proptest! {
         rows in prop::collection::vec((any::<u8>(), 0i8..4), 2..7), older in 0usize..4,
     ) {
         let (table, data_type, function) = table(number, ignores, removes);
+        // in another order the same sketch has other bytes
+        prop_assume!(!function.ends_with("sketch"));
         let value = |n: u8| match data_type {
             "DECIMAL(20, 0)" if n.is_multiple_of(4) => Datum::Null,
             "DECIMAL(20, 0)" => Datum::Decimal([1, 2, 3][usize::from(n / 4 % 3)]),
