@@ -38,6 +38,11 @@ pub(super) trait ElementFunction: Send + Sync + fmt::Debug {
         false
     }
 
+    /// [`AggregateFunction::adds_ahead`]
+    fn adds_ahead(&self) -> bool {
+        true
+    }
+
     /// Looks at all elements: those of the lists, or the entries of the maps as structs.
     fn values(&self, elements: &ArrayRef) -> Result<Self::Values>;
 
@@ -71,6 +76,10 @@ impl<F: ElementFunction> AggregateFunction for OverElements<F> {
 
     fn retracts(&self) -> bool {
         F::RETRACTS
+    }
+
+    fn adds_ahead(&self) -> bool {
+        self.0.adds_ahead()
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {

@@ -24,6 +24,10 @@ impl AggregateFunction for IgnoreRetract {
         true
     }
 
+    fn adds_ahead(&self) -> bool {
+        self.0.adds_ahead()
+    }
+
     fn retracts_ahead(&self) -> bool {
         // nothing but retracts come to null, which must add nothing
         self.0.added() != Added::Last

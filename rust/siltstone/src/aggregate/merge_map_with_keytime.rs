@@ -78,6 +78,11 @@ impl ElementFunction for MergeMapWithKeytime {
 
     const NAME: &'static str = "merge_map_with_keytime";
 
+    /// A null value removes its key from what is there.
+    fn adds_ahead(&self) -> bool {
+        false
+    }
+
     fn takes_many(&self) -> bool {
         true
     }

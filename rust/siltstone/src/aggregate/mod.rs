@@ -194,6 +194,12 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether records that are added can be put together before older ones are there: what comes of them, added to these later,
+    /// gives the same.
+    fn adds_ahead(&self) -> bool {
+        true
+    }
+
     /// Whether retracts can be put together with other records before older ones are there: what comes of them, added to these
     /// later, gives the same.
     fn retracts_ahead(&self) -> bool {

@@ -13,6 +13,7 @@ use super::{
     element_keys::{ByKey, Keys},
     elements::{ElementFunction, Elements, OverElements, columns_of},
     nested_key::{KeyedRows, NestedKey, field_numbers, is_nested_table, needs_key},
+    options::NO_COUNT_LIMIT,
 };
 use crate::{
     Result,
@@ -35,6 +36,11 @@ pub(super) fn new(field: &DataField, options: &FieldOptions) -> Result<Arc<dyn A
     Ok(Arc::new(OverElements(Update { key, sequence, limit: options.count_limit })))
 }
 
+/// Below a limit it matters which rows are there first.
+fn is_without_limit(limit: usize) -> bool {
+    limit >= NO_COUNT_LIMIT
+}
+
 /// Without a key.
 #[derive(Debug)]
 struct Append {
@@ -53,6 +59,10 @@ impl ElementFunction for Append {
 
     const NAME: &'static str = "nested_update";
     const RETRACTS: bool = true;
+
+    fn adds_ahead(&self) -> bool {
+        is_without_limit(self.limit)
+    }
 
     fn values(&self, rows: &ArrayRef) -> Result<WholeRows> {
         Ok(WholeRows { keys: Keys::of(std::slice::from_ref(rows))?, rows: Arc::clone(rows) })
@@ -129,6 +139,10 @@ impl ElementFunction for Update {
 
     const NAME: &'static str = "nested_update";
     const RETRACTS: bool = true;
+
+    fn adds_ahead(&self) -> bool {
+        is_without_limit(self.limit)
+    }
 
     fn takes_many(&self) -> bool {
         self.key.is_strategic() || !self.sequence.is_empty()

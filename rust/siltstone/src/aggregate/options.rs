@@ -10,6 +10,9 @@ use crate::{
 /// The option that names the function of all columns that have none of their own.
 pub const DEFAULT_FUNCTION: &str = "fields.default-aggregate-function";
 
+/// `count-limit` where none is given.
+pub(super) const NO_COUNT_LIMIT: usize = i32::MAX as usize;
+
 /// What becomes of nested rows whose nested key holds a null (`fields.<f>.nested-key-null-strategy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullKeyStrategy {
@@ -68,7 +71,7 @@ impl FieldOptions {
             nested_key: get.parsed("nested-key", Vec::new(), nested_keys)?,
             nested_sequence_field: get.text("nested-sequence-field").map(parse_list).unwrap_or_default(),
             nested_key_null_strategy: get.parsed("nested-key-null-strategy", None, null_key_strategy)?,
-            count_limit: get.parsed("count-limit", i32::MAX as usize, count)?,
+            count_limit: get.parsed("count-limit", NO_COUNT_LIMIT, count)?,
             ts_field: get.text("ts-field").map(|name| name.trim().to_owned()),
         })
     }

@@ -14,7 +14,8 @@ pub struct Aggregation {
     columns: Columns,
     /// `aggregation.remove-record-on-delete`
     remove_on_delete: bool,
-    /// what every column makes of a retract does not hang on what is there
+    /// what every column makes of an addition, and of a retract, does not hang on what is there
+    adds_ahead: bool,
     retracts_ahead: bool,
 }
 
@@ -22,8 +23,9 @@ impl Aggregation {
     /// For the columns of a layout.
     pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
         let columns = Columns::new(names, spec, layout)?;
+        let adds_ahead = columns.rules().iter().all(|rule| rule.function.adds_ahead());
         let retracts_ahead = columns.rules().iter().all(|rule| rule.function.retracts_ahead());
-        Ok(Self { columns, remove_on_delete: spec.remove_on_delete, retracts_ahead })
+        Ok(Self { columns, remove_on_delete: spec.remove_on_delete, adds_ahead, retracts_ahead })
     }
 
     /// What a record of this kind does to every column.
@@ -88,8 +90,10 @@ impl MergeFunction for Aggregation {
     fn bearing(&self, kind: i8) -> Bearing {
         match self.step(kind) {
             AggStep::Set => Bearing::Replaces,
-            AggStep::Retract if !self.retracts_ahead => Bearing::TakesBack,
-            _ => Bearing::Adds,
+            AggStep::Retract if self.retracts_ahead => Bearing::Adds,
+            AggStep::Retract => Bearing::TakesBack,
+            _ if self.adds_ahead => Bearing::Adds,
+            _ => Bearing::TakesBack,
         }
     }
 

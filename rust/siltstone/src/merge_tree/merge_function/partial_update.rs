@@ -34,6 +34,8 @@ pub struct PartialUpdate {
     remove_on_delete: bool,
     /// whether the table has sequence groups, the layout's or not
     has_groups: bool,
+    /// what an addition has to do with older records
+    adds: Bearing,
     /// groups of the layout: positions of their sequence fields, and whether a -D removes the row
     groups: Vec<(Vec<usize>, bool)>,
     /// of each column
@@ -74,12 +76,15 @@ impl PartialUpdate {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
+        let ahead = columns.rules().iter().all(|rule| rule.function.adds_ahead());
+        let adds = if ahead { Bearing::Adds } else { Bearing::TakesBack };
         let used = (0..=3 * groups.len()).map(|class| classes.contains(&class)).collect();
         Ok(Self {
             columns,
             ignore_delete: spec.ignore_delete,
             remove_on_delete: spec.remove_on_delete,
             has_groups: !spec.groups.is_empty(),
+            adds,
             groups,
             classes,
             used,
@@ -159,7 +164,7 @@ impl MergeFunction for PartialUpdate {
         // in groups it hangs on the sequence fields whether a -D removes the row
         let replaces = kind == DELETE && self.remove_on_delete && !self.has_groups && !self.ignore_delete;
         match (is_retract(kind), replaces) {
-            (false, _) => Bearing::Adds,
+            (false, _) => self.adds,
             (true, true) => Bearing::Replaces,
             // also one that is ignored fills the row where nothing is before it
             (true, false) => Bearing::TakesBack,

@@ -133,8 +133,10 @@ proptest! {
         rows in prop::collection::vec((any::<u8>(), 0i8..4), 2..7), older in 0usize..4,
     ) {
         let (table, data_type, function) = table(number, ignores, removes);
-        // in another order the same sketch has other bytes
-        prop_assume!(!function.ends_with("sketch"));
+        // in another order the same sketch, or bitmap of 64 bits, has other bytes
+        if function.ends_with("sketch") || function == "rbm64" {
+            return Ok(());
+        }
         let value = |n: u8| match data_type {
             "DECIMAL(20, 0)" if n.is_multiple_of(4) => Datum::Null,
             "DECIMAL(20, 0)" => Datum::Decimal([1, 2, 3][usize::from(n / 4 % 3)]),
