@@ -4,6 +4,7 @@ A compaction of level 0 put a ``-D`` and a later row of its key together without
 what a ``-D`` took back was forgotten. Java 1.4.2 does so. Here such a compaction takes all files of the bucket in.
 """
 
+import decimal
 import itertools
 
 import pytest
@@ -213,3 +214,63 @@ def test_a_task_that_was_planned_for_level_0_takes_older_rows_in_where_it_is_run
     t.maintenance.commit_compaction([task.run() for task in t.maintenance.plan_compaction().tasks])
     assert set(levels(t)) == {5}
     assert key_1(t) == before == [{"id": 1, "a": "z", "b": None}]
+
+
+D = decimal.Decimal
+KEYTIME = "MAP<INT, ROW<v INT, ts STRING>>"
+ROWS = "ARRAY<ROW<k INT, v INT>>"
+
+
+def nested(*pairs):
+    return [{"k": k, "v": v} for k, v in pairs]
+
+
+ADDED = {
+    # -9e17, and then twice 6e17: the two alone have too many digits
+    "sum": ("DECIMAL(20,2)", {}, D("-9e17"), [D("6e17"), D("6e17")], D("3e17")),
+    "sum-of-integers": ("INT", {}, -(2**31), [2**30, 2**30], 0),
+    "product": ("DECIMAL(4,2)", {}, D("0.01"), [D("50"), D("50")], D("25.00")),
+    "product-rounded": ("DECIMAL(6,2)", {}, D("10"), [D("0.05"), D("0.09")], D("0.05")),
+    "nested_update": (
+        ROWS,
+        {"nested-key": "k", "count-limit": "3"},
+        nested((1, 1)),
+        [nested((2, 2), (3, 3)), nested((2, 4)), nested((4, 4))],
+        nested((1, 1), (2, 2), (3, 3)),
+    ),
+    "merge_map_with_keytime": (
+        KEYTIME,
+        {},
+        [(1, {"v": 1, "ts": "1"}), (2, {"v": 2, "ts": "1"})],
+        [[(1, None)], [(3, {"v": 3, "ts": "2"})]],
+        [(2, {"v": 2, "ts": "1"}), (3, {"v": 3, "ts": "2"})],
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+@pytest.mark.parametrize("name", ADDED)
+def test_rows_that_are_added_do_not_come_to_something_else_without_the_older_ones(cat, name, engine):
+    """A sum of decimals of level 0 was null for its digits, and what had been added was lost for good."""
+    column, own, first, added, expected = ADDED[name]
+    options = {"merge-engine": engine, "fields.v.aggregate-function": name.split("-")[0]}
+    options |= {f"fields.v.{key}": value for key, value in own.items()}
+    columns, group = {"v": column}, itertools.count()
+    if engine == "partial-update":
+        columns |= {"g": "INT"}
+        options |= {"fields.g.sequence-group": "v"}
+
+    def row(value):
+        return {"v": value} | ({"g": next(group)} if engine == "partial-update" else {})
+
+    t = table(cat, columns, options, row(first))
+    for value in added:
+        t.upsert([{"id": 1, **row(value)}])
+    before = key_1(t)
+    assert sorted_value(before[0]["v"]) == sorted_value(expected)
+    unchanged(t, before)
+
+
+def sorted_value(value):
+    """Rows of nested tables come in the order of Java's hash map."""
+    return sorted(value, key=str) if isinstance(value, list) else value

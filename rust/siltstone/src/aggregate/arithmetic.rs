@@ -36,6 +36,16 @@ pub(super) trait Arithmetic<N>: Send + Sync + fmt::Debug {
         false
     }
 
+    /// [`AggregateFunction::adds_ahead`]
+    fn adds_ahead(&self) -> bool {
+        true
+    }
+
+    /// [`AggregateFunction::has_overflowed`]
+    fn has_overflowed(&self) -> bool {
+        false
+    }
+
     /// [`AggregateFunction::retracts_ahead`]
     fn retracts_ahead(&self) -> bool {
         false
@@ -117,6 +127,14 @@ where
 
     fn retracts(&self) -> bool {
         true
+    }
+
+    fn adds_ahead(&self) -> bool {
+        self.function.adds_ahead()
+    }
+
+    fn has_overflowed(&self) -> bool {
+        self.function.has_overflowed()
     }
 
     fn retracts_ahead(&self) -> bool {

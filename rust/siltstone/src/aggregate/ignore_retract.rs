@@ -28,6 +28,10 @@ impl AggregateFunction for IgnoreRetract {
         self.0.adds_ahead()
     }
 
+    fn has_overflowed(&self) -> bool {
+        self.0.has_overflowed()
+    }
+
     fn retracts_ahead(&self) -> bool {
         // nothing but retracts come to null, which must add nothing
         self.0.added() != Added::Last

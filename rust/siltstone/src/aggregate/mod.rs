@@ -200,6 +200,11 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Whether something that it has put together so far did not fit the column, and is null: with older records it might have.
+    fn has_overflowed(&self) -> bool {
+        false
+    }
+
     /// Whether retracts can be put together with other records before older ones are there: what comes of them, added to these
     /// later, gives the same.
     fn retracts_ahead(&self) -> bool {

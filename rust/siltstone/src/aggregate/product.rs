@@ -105,6 +105,11 @@ impl Arithmetic<i128> for DecimalProduct {
         Ok(self.rounded(product, self.power_of_ten()))
     }
 
+    /// Each product is rounded, and null where it has too many digits.
+    fn adds_ahead(&self) -> bool {
+        false
+    }
+
     fn retract(&self, acc: i128, input: i128) -> Result<Option<i128>> {
         if input == 0 {
             return Err(by_zero());

@@ -3,7 +3,10 @@
 //! Decimals of up to 18 digits are added as BIGINTs, **as in Java**: a sum that has more digits than the column's
 //! precision is kept as long as it fits 64 bits. Otherwise a sum that has too many digits is null.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::{
     AggregateFunction, FieldOptions,
@@ -25,7 +28,7 @@ pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn Aggrega
 
 /// Adds up; called `name` in messages.
 pub(super) fn named(name: &'static str, field: &DataField) -> Result<Arc<dyn AggregateFunction>> {
-    computing(name, &field.data_type, Sum, |precision, _| DecimalSum { precision })
+    computing(name, &field.data_type, Sum, |precision, _| DecimalSum { precision, overflowed: AtomicBool::new(false) })
 }
 
 #[derive(Debug)]
@@ -101,12 +104,21 @@ floats!(f32, f64);
 #[derive(Debug)]
 struct DecimalSum {
     precision: u8,
+    /// Some sum was null for its digits.
+    overflowed: AtomicBool,
 }
 
 impl DecimalSum {
-    fn fitting(&self, sum: i128) -> Option<i128> {
-        let compact = self.precision <= 18 && i64::try_from(sum).is_ok();
-        (compact || sum.unsigned_abs() < 10_u128.pow(u32::from(self.precision))).then_some(sum)
+    fn fitting(&self, sum: Option<i128>) -> Option<i128> {
+        let fits = |sum: &i128| {
+            let compact = self.precision <= 18 && i64::try_from(*sum).is_ok();
+            compact || sum.unsigned_abs() < 10_u128.pow(u32::from(self.precision))
+        };
+        let fitting = sum.filter(fits);
+        if fitting.is_none() {
+            self.overflowed.store(true, Ordering::Relaxed);
+        }
+        fitting
     }
 }
 
@@ -114,7 +126,11 @@ impl Arithmetic<i128> for DecimalSum {
     // 38 digits and 38 digits never leave 128 bits
     #[inline]
     fn agg(&self, acc: i128, input: i128) -> Result<Option<i128>> {
-        Ok(acc.checked_add(input).and_then(|sum| self.fitting(sum)))
+        Ok(self.fitting(acc.checked_add(input)))
+    }
+
+    fn has_overflowed(&self) -> bool {
+        self.overflowed.load(Ordering::Relaxed)
     }
 
     fn retracts_ahead(&self) -> bool {
@@ -123,7 +139,7 @@ impl Arithmetic<i128> for DecimalSum {
 
     #[inline]
     fn retract(&self, acc: i128, input: i128) -> Result<Option<i128>> {
-        Ok(acc.checked_sub(input).and_then(|sum| self.fitting(sum)))
+        Ok(self.fitting(acc.checked_sub(input)))
     }
 
     #[inline]

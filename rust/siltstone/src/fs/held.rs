@@ -4,12 +4,7 @@
 //! parent is killed, its locks would stay as long as the child lives. So a child closes them first of all. Closing frees
 //! nothing while the parent has the file open; unlocking would, in both.
 //!
-//! ```text
-//! before_fork ─ fork ─┬─ after_fork_in_parent     the list is used again
-//!                     └─ after_fork_in_child      every file of the list is closed
-//! ```
-//!
-//! Between the first and the others nobody opens, takes or frees a lock: the child finds a list that is whole, and no file that
+//! Around a fork ([`super::fork`]) nobody opens, takes or frees a lock: the child finds a list that is whole, and no file that
 //! is not in it.
 
 use std::{
@@ -42,21 +37,20 @@ fn held() -> MutexGuard<'static, Held> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// To be called before this thread forks, by whoever forks a process that goes on without `exec`. Waits at most while another
-/// thread opens or closes a lock, or forks.
-pub fn before_fork() {
+/// Waits at most while another thread opens or closes a lock, or forks.
+pub(super) fn before_fork() {
     FORKING.with_borrow_mut(|forking| {
         forking.get_or_insert_with(held);
     });
 }
 
-/// To be called by the thread that has called [`before_fork`], in the process that forked.
-pub fn after_fork_in_parent() {
+/// In the process that forked.
+pub(super) fn after_fork_in_parent() {
     FORKING.take();
 }
 
-/// To be called in the new process: locks of its parent are not its own.
-pub fn after_fork_in_child() {
+/// In the new process: locks of its parent are not its own.
+pub(super) fn after_fork_in_child() {
     let mut held = FORKING.take().unwrap_or_else(held);
     held.files.clear();
 }

@@ -5,7 +5,7 @@
 
 mod errors;
 mod files;
-mod unsynced;
+pub(super) mod unsynced;
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -5,6 +5,7 @@
 
 mod confined;
 mod fault;
+mod fork;
 mod fresh;
 mod guarded;
 mod held;
@@ -22,8 +23,8 @@ use bytes::Bytes;
 
 pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
+pub use fork::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use guarded::{Publication, Publisher, guarded, watch, watched};
-pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub(crate) use json::json_value;
 pub use local::LocalFileIo;
 pub use meanwhile::Meanwhile;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Table, place::Place, replaced::explained};
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, cancel,
     commit::sync_contents,
     compact::{TaskResources, run_task, side_by_side},
     io::TableContext,
@@ -107,6 +107,8 @@ impl<'a> Tables<'a> {
 
     /// Deletes the files of messages that nobody gets.
     fn abort(&self, tasks: &[CompactionTask], ended: Vec<End>) {
+        // also where they were cancelled
+        let _shield = cancel::shield();
         for (task, end) in tasks.iter().zip(ended) {
             let Ok(messages) = end else { continue };
             let deleted = self.of(task).and_then(|ctx| Committer::with_new_user(ctx).abort(&messages));

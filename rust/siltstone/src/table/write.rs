@@ -458,10 +458,19 @@ impl TableWriter {
         self.kept.clear();
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
         let messages: Vec<CommitMessage> = messages.into_iter().map(handed_out).collect();
-        let sealed = sync_contents(&self.ctx, &messages)
+        let sealed: Result<Vec<_>> = sync_contents(&self.ctx, &messages)
             .and_then(|()| messages.iter().map(|message| message.seal(&self.ctx, self.replaces)).collect());
-        self.handed_out.add(messages);
-        sealed
+        match sealed {
+            Ok(sealed) => {
+                self.handed_out.add(messages);
+                Ok(sealed)
+            }
+            // nobody has them: their rows are in no message, and would be missed in the next one
+            Err(error) => {
+                self.write.take_back(&messages);
+                Err(error)
+            }
+        }
     }
 
     /// Publishes what was written. After an error the same commit may be tried again; nothing else is done before that or

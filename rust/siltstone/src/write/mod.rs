@@ -359,6 +359,16 @@ impl TableWrite {
         Ok(())
     }
 
+    /// Messages that nobody got, because something failed after they were made: their files are deleted, and this writer does not
+    /// go on without their rows.
+    pub fn take_back(&mut self, messages: &[CommitMessage]) {
+        self.failed = true;
+        let _shield = cancel::shield();
+        for message in messages {
+            discard(&self.ctx, message);
+        }
+    }
+
     /// Deletes the files of everything not handed out by `prepare_commit`.
     pub fn abort(mut self) {
         self.close_writers();

@@ -25,8 +25,8 @@ use crate::{
 /// What an element of a list becomes: the place of a page has three numbers.
 const ELEMENT_BYTES: usize = 24;
 
-/// The file with the bytes of its page indexes at hand, which can be decoded.
-pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<Chunks> {
+/// The file with the bytes of its page indexes at hand, which can be decoded, and where they begin.
+pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<(Chunks, u64)> {
     let columns = || metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let (mut start, mut end, mut length) = (u64::MAX, 0, 0_u64);
     for (_, range) in columns().flat_map(indexes) {
@@ -34,7 +34,7 @@ pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<Chu
         length = length.saturating_add(range.end - range.start);
     }
     if length == 0 {
-        return Ok(chunks.clone());
+        return Ok((chunks.clone(), 0));
     }
     if end > chunks.size() || length > end - start {
         let expected = format!("page indexes beside one another in {} bytes", chunks.size());
@@ -54,7 +54,7 @@ pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<Chu
         elements = elements.saturating_add(index.elements());
     }
     ask(elements.saturating_mul(ELEMENT_BYTES))?;
-    Ok(kept)
+    Ok((kept, start))
 }
 
 /// The indexes of a column chunk: what they are made of, and where they are.
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn look(bytes: &[u8], metadata: &ParquetMetaData) -> Result<Chunks> {
-        checked(&Chunks::open(Arc::new(Stored(Bytes::copy_from_slice(bytes))), None)?, metadata)
+        Ok(checked(&Chunks::open(Arc::new(Stored(Bytes::copy_from_slice(bytes))), None)?, metadata)?.0)
     }
 
     fn places(metadata: &ParquetMetaData) -> Vec<Range<u64>> {

@@ -250,7 +250,7 @@ impl ParquetFile {
         if self.indexed {
             return Ok(Arc::clone(&self.metadata));
         }
-        let chunks = page_index::checked(&self.chunks, &self.metadata)?;
+        let (chunks, start) = page_index::checked(&self.chunks, &self.metadata)?;
         limits::ask(self.metadata.memory_size(), "the footer of a Parquet file")
             .map_err(|e| e.with("file", chunks.path()))?;
         let metadata = guarded(&chunks, || {
@@ -258,7 +258,8 @@ impl ParquetFile {
                 .with_page_index_policy(PageIndexPolicy::Optional);
             reader.read_page_indexes(&chunks)?;
             Ok(Arc::new(reader.finish()?))
-        })?;
+        })
+        .map_err(|e| if e.context_value("offset").is_some() { e } else { e.with("offset", start) })?;
         // a small file is read at once each time
         if let Some(footers) = self.footers.as_ref().filter(|_| !self.chunks.is_whole()) {
             footers.keep(self.chunks.path(), self.chunks.size(), &metadata, metadata.memory_size());

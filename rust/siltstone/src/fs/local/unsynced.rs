@@ -2,9 +2,11 @@
 //!
 //! A file system with a journal writes it for each `fsync` that comes alone, and once for those that come together. So files that
 //! are one of many wait here, still open, until somebody is about to rely on them, who makes those that are named durable, several
-//! at once. A file stays open because an error of writing it behind our back is told to those only who have it open.
+//! at once. A file stays open because an error of writing it behind our back is told to those only who have it open, and once for all
+//! of them: a child of a fork closes the files of its parent and never syncs them.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fs::File,
     io,
@@ -49,10 +51,35 @@ impl Waiting {
     }
 }
 
-static WAITING: Mutex<BTreeMap<String, Waiting>> = Mutex::new(BTreeMap::new());
+type Files = BTreeMap<String, Waiting>;
 
-fn waiting() -> MutexGuard<'static, BTreeMap<String, Waiting>> {
+static WAITING: Mutex<Files> = Mutex::new(BTreeMap::new());
+
+fn waiting() -> MutexGuard<'static, Files> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// The files, of the thread that forks.
+    static FORKING: RefCell<Option<MutexGuard<'static, Files>>> = const { RefCell::new(None) };
+}
+
+/// No other thread adds or takes a file from now on.
+pub(in crate::fs) fn before_fork() {
+    FORKING.with_borrow_mut(|forking| {
+        forking.get_or_insert_with(waiting);
+    });
+}
+
+/// In the process that forked.
+pub(in crate::fs) fn after_fork_in_parent() {
+    FORKING.take();
+}
+
+/// In the new process: a thread of the parent that was making a file durable, and has its lock, is not here.
+pub(in crate::fs) fn after_fork_in_child() {
+    let mut files = FORKING.take().unwrap_or_else(waiting);
+    files.clear();
 }
 
 /// A file that is written. Where too many wait, they become durable, and an error is one of this file: others' errors are told to

@@ -14,7 +14,7 @@ use arrow_select::concat::concat;
 use rayon::prelude::*;
 
 use super::{
-    older::OlderRecords,
+    older::{OlderRecords, fitting},
     open::{CARRIED, OpenGroup},
     source_batch::SourceBatch,
     wrapper::{Finished, MergeFunctionWrapper, RowRef},
@@ -483,7 +483,8 @@ impl BatchBuilder {
         }
         let rows = &self.computed_rows[..ends.last().copied().unwrap_or(0)];
         let groups = Groups { sources: &sources, inputs: &inputs, rows, ends, pass_single: true, carried };
-        ask(self.function.as_ref(), &groups)
+        let answer = ask(self.function.as_ref(), &groups);
+        if self.older.is_some() { fitting(answer, self.function.as_ref()) } else { answer }
     }
 
     /// Takes computed rows out of the segments that are not wanted.

@@ -5,13 +5,13 @@
 //! level 5 (left out)   +I [a, b]
 //! level 0              -D [a], +I [c]     alone: [c], which makes [a, b, c] of level 5; with it: [b, c]
 //! ```
-//! The merge of such a key stops with [`OlderRecordsNeeded`]; who left them out does it again with all records. A single record
+//! So it is with numbers that do not fit their column without the older ones. The merge of such a key stops with [`OlderRecordsNeeded`]; who left them out does it again with all records. A single record
 //! stays as it is, also a -U or -D, and is no reason.
 
 use std::fmt;
 
 use crate::{
-    Error, ErrorKind,
+    Error, ErrorKind, Result,
     merge_tree::merge_function::{Bearing, MergeFunction},
 };
 
@@ -28,7 +28,7 @@ impl OlderRecordsNeeded {
 
 impl fmt::Display for OlderRecordsNeeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a -U or -D may take back what older records hold, and they are left out")
+        f.write_str("what records come to hangs on older ones, and they are left out")
     }
 }
 
@@ -69,7 +69,19 @@ impl OlderRecords {
     pub(super) fn end_group(&mut self) -> Option<Error> {
         let stops = self.records > 1 && self.forgets;
         (self.records, self.bears, self.forgets) = (0, false, false);
-        let message = "records of a key are merged without the older ones";
-        stops.then(|| Error::new(ErrorKind::Internal, message).caused_by(OlderRecordsNeeded))
+        stops.then(needed)
+    }
+}
+
+fn needed() -> Error {
+    Error::new(ErrorKind::Internal, "records of a key are merged without the older ones").caused_by(OlderRecordsNeeded)
+}
+
+/// What was computed without the older records, where all of it fits its columns.
+pub(super) fn fitting<T>(answer: Result<T>, function: &dyn MergeFunction) -> Result<T> {
+    match answer {
+        Ok(_) if function.has_overflowed() => Err(needed()),
+        Err(error) if error.kind() == ErrorKind::LengthExceeded => Err(needed()),
+        answer => answer,
     }
 }

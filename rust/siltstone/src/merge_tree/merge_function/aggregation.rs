@@ -87,6 +87,10 @@ impl MergeFunction for Aggregation {
         Choice::Computed
     }
 
+    fn has_overflowed(&self) -> bool {
+        self.columns.rules().iter().any(|rule| rule.function.has_overflowed())
+    }
+
     fn bearing(&self, kind: i8) -> Bearing {
         match self.step(kind) {
             AggStep::Set => Bearing::Replaces,

@@ -145,6 +145,11 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
         Bearing::TakesBack
     }
 
+    /// Whether something that it has computed so far did not fit a column, and is null: with older records it might have.
+    fn has_overflowed(&self) -> bool {
+        false
+    }
+
     /// Computes the rows of groups; only called when [`MergeFunction::choice`] says [`Choice::Computed`].
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {
         Err(Error::new(

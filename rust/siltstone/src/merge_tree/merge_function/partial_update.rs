@@ -160,6 +160,10 @@ impl MergeFunction for PartialUpdate {
         Choice::Computed
     }
 
+    fn has_overflowed(&self) -> bool {
+        self.columns.rules().iter().any(|rule| rule.function.has_overflowed())
+    }
+
     fn bearing(&self, kind: i8) -> Bearing {
         // in groups it hangs on the sequence fields whether a -D removes the row
         let replaces = kind == DELETE && self.remove_on_delete && !self.has_groups && !self.ignore_delete;

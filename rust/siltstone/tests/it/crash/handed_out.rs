@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
     commit::Committable,
-    fs::{FaultFileIo, FileIoRef},
+    fs::{FailWhen, FaultFileIo, FileIoRef},
     table::Table,
     write::WriteOptions,
 };
@@ -53,4 +53,42 @@ fn a_commit_makes_durable_what_its_writer_has_left_to_it() {
     assert_eq!(synced_files(&io), before + 1, "one call for all files");
     io.crash();
     assert_eq!(state(&fs, ROOT).0, [(1, 1), (2, 2), (3, 3)]);
+}
+
+/// `prepare_commit` failed when it made the files durable, and gave nothing when it was called again: the rows were in no message and
+/// in no version, and nobody was told.
+#[test]
+fn rows_whose_messages_nobody_got_are_handed_out_again_or_the_writer_fails() {
+    let (mut again, mut refused) = (0, 0);
+    for key in [&["k"][..], &[]] {
+        for when in [FailWhen::Before, FailWhen::After] {
+            for calls in 0.. {
+                let (io, fs) = memory(key, &[("bucket", if key.is_empty() { "-1" } else { "1" })]);
+                let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+                let mut writer = table(&io).writer(Some("job"), options).unwrap();
+                writer.write(&batch(&[(1, 10), (2, 20)]), None).unwrap();
+                io.fail_after(calls, when);
+                let failed = writer.prepare_commit().is_err();
+                io.heal();
+                if !failed {
+                    break;
+                }
+                match writer.prepare_commit() {
+                    Ok(handed_out) => {
+                        again += 1;
+                        let committed = table(&io);
+                        let messages = committed.messages(&handed_out).unwrap();
+                        let asked = Committable { messages, ..Committable::default() };
+                        committed.commit_messages(Some("job"), asked, None).unwrap();
+                        assert_eq!(state(&fs, ROOT).0, [(1, 10), (2, 20)], "{key:?} {when:?} {calls}");
+                    }
+                    Err(error) => {
+                        refused += 1;
+                        assert!(error.to_string().contains("failed before"), "{error}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(again > 3 && refused > 3, "{again} {refused}");
 }
