@@ -1,12 +1,9 @@
 """Many small buckets are compacted side by side in one process, and come to what they would one by one."""
 
-import contextlib
-import os
 import pathlib
 
 import pytest
 import siltstone as st
-from signals import Stop, signal_after
 from siltstone import compaction
 from siltstone import errors as e
 
@@ -80,24 +77,3 @@ def test_a_damaged_token_is_named_before_anything_runs(t):
         compaction.run_tasks([tasks[0].token, tasks[1].token[:-1]])
     assert files(t) == before
     assert compaction.run_tasks([]) == []
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs setitimer")
-def test_after_a_signal_nothing_is_left_of_any_task(t):
-    """The files of tasks that were done stayed: deleting them was stopped as well."""
-    for n in range(3):
-        keys = range(n, 9000, 3)
-        t.upsert([{"p": p, "id": i, "v": os.urandom(60).hex()} for p in range(PARTITIONS) for i in keys])
-    tokens = [task.token for task in t.maintenance.plan_compaction(full=True).tasks]
-    stopped = left = 0
-    for n in range(100):
-        before = files(t)
-        done = None
-        with contextlib.suppress(Stop), signal_after(0.05 + 0.05 * n):
-            done = compaction.run_tasks(tokens)
-        if done is not None:
-            break
-        stopped += 1
-        left += files(t) != before
-    # a signal that comes when all is done is raised before the messages are there
-    assert left < max(stopped, 1)

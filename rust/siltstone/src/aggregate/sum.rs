@@ -104,21 +104,18 @@ floats!(f32, f64);
 #[derive(Debug)]
 struct DecimalSum {
     precision: u8,
-    /// Some sum was null for its digits.
+    /// Some sum had more digits than the column.
     overflowed: AtomicBool,
 }
 
 impl DecimalSum {
     fn fitting(&self, sum: Option<i128>) -> Option<i128> {
-        let fits = |sum: &i128| {
-            let compact = self.precision <= 18 && i64::try_from(*sum).is_ok();
-            compact || sum.unsigned_abs() < 10_u128.pow(u32::from(self.precision))
-        };
-        let fitting = sum.filter(fits);
-        if fitting.is_none() {
+        let has_digits = |sum: &i128| sum.unsigned_abs() < 10_u128.pow(u32::from(self.precision));
+        if !sum.as_ref().is_some_and(has_digits) {
+            // also where it is kept: no file may hold it
             self.overflowed.store(true, Ordering::Relaxed);
         }
-        fitting
+        sum.filter(|sum| has_digits(sum) || (self.precision <= 18 && i64::try_from(*sum).is_ok()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! before_fork ─ fork ─┬─ after_fork_in_parent     the lists are used again
-//!                     └─ after_fork_in_child      every file of the lists is closed
+//!                     └─ after_fork_in_child      the lists are empty
 //! ```
 //!
 //! Between the first and the others no other thread uses a list: the child finds them whole, and unlocked.

@@ -126,6 +126,11 @@ impl Chunks {
         self.0.input.is_none()
     }
 
+    /// Whether many small reads are no worse than few large ones.
+    pub(super) fn reads_cheaply(&self) -> bool {
+        self.0.window() < WHOLE_FILE
+    }
+
     /// The same file, prepared for reading these column chunks.
     pub(super) fn plan(
         &self,
@@ -345,11 +350,10 @@ impl Shared {
         let bytes = part(&window, &wanted);
         drop(window);
         self.forget_before(segment.row_group);
-        let before = at.checked_sub(1).and_then(|before| self.segments.get(before));
-        // the pages of a column are read in order, each time that they are
-        if let Some(before) = before.filter(|before| before.leaf.is_some() && before.leaf == segment.leaf) {
-            before.forget();
-        }
+        // the pages of a column are read in order, each time that they are; those of some segments may not be asked for at all
+        let before = self.segments.get(..at).unwrap_or_default().iter().rev();
+        let mut of_column = before.take_while(|before| before.leaf.is_some() && before.leaf == segment.leaf);
+        of_column.any(Segment::forget);
         bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", &self.path))
     }
 
@@ -376,10 +380,9 @@ impl Segment {
         Self { range, row_group, leaf, window: Mutex::default() }
     }
 
-    fn forget(&self) {
-        if let Ok(mut window) = self.window.try_lock() {
-            *window = (0, Bytes::new());
-        }
+    /// Whether there was something.
+    fn forget(&self) -> bool {
+        self.window.try_lock().is_ok_and(|mut window| !std::mem::take(&mut window.1).is_empty())
     }
 }
 

@@ -135,7 +135,8 @@ impl ParquetFile {
         };
         self.check_values(&parts, &wanted)?;
         // of chosen rows it may be known where their pages lie
-        let chosen = request.rows.is_some() || parts.iter().any(|part| part.selection.is_some());
+        let left = || self.chunks.reads_cheaply() && parts.iter().any(|part| part.selection.is_some());
+        let chosen = request.rows.is_some() || left();
         let says_where = chosen && metadata.offset_index().is_some();
         let ahead = if says_where { Ahead::Pages(&parts) } else { Ahead::Chunks };
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
