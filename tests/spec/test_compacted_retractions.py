@@ -228,6 +228,8 @@ def nested(*pairs):
 ADDED = {
     # -9e17, and then twice 6e17: the two alone have too many digits
     "sum": ("DECIMAL(20,2)", {}, D("-9e17"), [D("6e17"), D("6e17")], D("3e17")),
+    # shown beyond its nine digits, and stored, but 2.7e9 is not
+    "sum-of-nine-digits": ("DECIMAL(9,0)", {}, D(-900_000_000), [D(900_000_000)] * 3, D(1_800_000_000)),
     "sum-of-integers": ("INT", {}, -(2**31), [2**30, 2**30], 0),
     "product": ("DECIMAL(4,2)", {}, D("0.01"), [D("50"), D("50")], D("25.00")),
     "product-rounded": ("DECIMAL(6,2)", {}, D("10"), [D("0.05"), D("0.09")], D("0.05")),

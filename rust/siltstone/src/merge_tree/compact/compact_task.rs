@@ -43,7 +43,7 @@ const LOOKUP_ROWS: usize = 1 << 14;
 /// Executes a unit picked from `files` (all live files of the bucket, those of level 0 in the order of their commits). An error
 /// leaves no new file behind.
 ///
-/// A compaction never changes what a read shows. Where a -U or -D would have to be merged without older rows that the unit leaves in
+/// A compaction never changes what a read shows, but for the rounding of floats. Where a -U or -D would have to be merged without older rows that the unit leaves in
 /// higher levels ([`older`](crate::merge_tree::merge::older)), all of `files` are compacted to the highest level instead.
 ///
 /// # Errors

@@ -5,8 +5,9 @@
 //! level 5 (left out)   +I [a, b]
 //! level 0              -D [a], +I [c]     alone: [c], which makes [a, b, c] of level 5; with it: [b, c]
 //! ```
-//! So it is with numbers that do not fit their column without the older ones. The merge of such a key stops with [`OlderRecordsNeeded`]; who left them out does it again with all records. A single record
-//! stays as it is, also a -U or -D, and is no reason.
+//! So it is with additions that hang on what is there, and with numbers that do not fit their column without the older ones. The
+//! merge of such a key stops with [`OlderRecordsNeeded`]; who left them out does it again with all records. A single record stays as
+//! it is, also a -U or -D, and is no reason.
 
 use std::fmt;
 
