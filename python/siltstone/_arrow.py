@@ -6,6 +6,7 @@ Neither lengths nor alignment of buffers nor the meaning of an extension type cr
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,15 @@ def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
     else:
         data = pa.RecordBatchReader.from_batches(data.schema, _batches(data, [] if raised is None else raised))
     return _without_views(data)
+
+
+def is_held(data: Any) -> bool:
+    """Whether rows lie in memory that stays the caller's as long as ``data`` does: those of pyarrow, but for views.
+
+    Views are copied into texts of our own.
+    """
+    pa = sys.modules.get("pyarrow")  # whoever has such rows has it loaded
+    return pa is not None and isinstance(data, (pa.Table, pa.RecordBatch)) and "view" not in str(data.schema.types)
 
 
 def is_of_pyarrow(error: Exception) -> bool:

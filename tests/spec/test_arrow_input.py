@@ -265,3 +265,16 @@ def test_slices_of_runs_beside_views_are_their_own_rows(make, view, through):
         given = pa.RecordBatchReader.from_batches(given.schema, [given])
     t.append(given)
     assert [(row["v"], row["r"]) for row in t.scan().to_arrow().to_pylist()] == expected
+
+
+@pytest.mark.parametrize("cuts", [(1, 1, 3), (0, 3), (3, 3), (1, 2, 2, 2, 3)])
+def test_chunks_without_rows_are_no_broken_data(cat, cuts):
+    """A column in one chunk beside one with an empty chunk in the middle comes in slices of no rows, and was refused as broken."""
+    t = cat.create_table("db.t", {"id": "INT", "s": "STRING", "l": "ARRAY<STRING>"})
+    ids, texts = pa.array([1, 2, 3], pa.int32()), pa.array(["a" * 20, "b" * 20, "c" * 21])
+    lists = pa.array([["x"], ["y", "z"], []])
+    parts = [ids.slice(first, last - first) for first, last in zip((0, *cuts), cuts, strict=False)]
+    rows = pa.table({"id": pa.chunked_array(parts, ids.type), "s": texts, "l": lists})
+    rows.validate(full=True)
+    t.append(rows)
+    assert t.to_pylist() == rows.to_pylist()

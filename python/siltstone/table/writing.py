@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import Size, flag
+from siltstone._arrow import is_held
 from siltstone._computed import new_values
 from siltstone._data import arrow_stream
 from siltstone._looks import Listed
@@ -31,7 +32,7 @@ class Writing(Definition):
         return self._added("append", data, row_kind)
 
     def _added(self, name: str, data: Any, row_kind: RowKinds | None = None) -> CommitReport:
-        with operation(name, self._core, unit="rows") as done, self.writer() as w:
+        with operation(name, self._core, unit="rows") as done, TableWrite(self._core, held=is_held(data)) as w:
             w.write(data, row_kind)
             return done(w.commit())
 
@@ -155,9 +156,8 @@ class Writing(Definition):
         Raises:
             InvalidArgument: An empty list or spec, a column that is no partition column, or a value it cannot have.
         """
-        given, is_plan = partition_list(partitions), flag("dry_run", dry_run)
-        with operation("truncate", self._core, is_read=is_plan) as done:
-            return done(self._core.truncate(given, is_plan))
+        with operation("truncate", self._core, is_read=flag("dry_run", dry_run)) as done:
+            return done(self._core.truncate(partition_list(partitions), dry_run))
 
     def writer(
         self,

@@ -242,7 +242,8 @@ impl PyTable {
         interruptible(py, || Ok(table.delete_consumer(id)?))
     }
 
-    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite, shared=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite, shared=None, held=false))]
     fn writer(
         &self,
         py: Python<'_>,
@@ -251,6 +252,7 @@ impl PyTable {
         spill_dir: Option<PathBuf>,
         overwrite: bool,
         shared: Option<&str>,
+        held: bool,
     ) -> Result<Writer> {
         let table = self.table()?;
         let shared = shared.map(SharedWrite::from_json).transpose()?;
@@ -259,6 +261,7 @@ impl PyTable {
             spill_dir,
             ignore_previous_files: overwrite,
             shared,
+            held,
             ..WriteOptions::default()
         };
         interruptible(py, || Ok(Writer::new(table.writer(commit_user, options)?)))

@@ -128,11 +128,16 @@ impl MergeTreeWriter {
 
     /// Adds rows: all table fields in schema order, and one row kind for each.
     pub fn write(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+        self.write_held(rows, kinds, 0)
+    }
+
+    /// As [`Self::write`]; so many bytes of the memory of the rows are `held` by whoever gave them, until they are committed.
+    pub fn write_held(&mut self, rows: &RecordBatch, kinds: &Int8Array, held: usize) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
         let batch = self.key_value_batch(rows, kinds)?;
-        if self.buffer.write(batch)? { self.flush() } else { Ok(()) }
+        if self.buffer.write_held(batch, held)? { self.flush() } else { Ok(()) }
     }
 
     /// The rows with the next sequence numbers and their kinds behind.

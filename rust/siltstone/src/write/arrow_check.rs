@@ -211,7 +211,10 @@ fn elements<O: ArrowNativeType + PartialOrd>(values: &ArrayRef, offsets: &[O]) -
 
 /// From the first offset to the last, when they never go back and stay within `length`.
 fn used_range<O: ArrowNativeType + PartialOrd>(offsets: &[O], length: usize) -> Checked<Range<usize>> {
-    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Ok(0..0) };
+    // of an array without rows one offset comes over, and no values
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last().filter(|_| offsets.len() > 1)) else {
+        return Ok(0..0);
+    };
     let rising = offsets.is_sorted();
     match (first.to_usize(), last.to_usize()) {
         (Some(first), Some(last)) if rising && last <= length => Ok(first..last),

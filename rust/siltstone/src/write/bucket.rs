@@ -21,9 +21,10 @@ pub(super) enum BucketWriter {
 }
 
 impl BucketWriter {
-    pub(super) fn write(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+    /// Of the memory of the rows so many bytes are held by whoever gave them.
+    pub(super) fn write(&mut self, rows: &RecordBatch, kinds: &Int8Array, held: usize) -> Result<()> {
         match self {
-            Self::Tree(w) => w.write(rows, kinds),
+            Self::Tree(w) => w.write_held(rows, kinds, held),
             Self::Append(w) => w.write(rows),
             Self::Postponed(w) => w.write(rows, kinds),
         }

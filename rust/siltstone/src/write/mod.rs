@@ -16,6 +16,7 @@ mod cross_partition;
 mod decimal;
 mod dynamic;
 mod given;
+mod held;
 mod input;
 mod key_names;
 #[cfg(test)]
@@ -51,6 +52,7 @@ use self::{
     cross_partition::{IndexRoom, KeyAssigner},
     dynamic::Assigner,
     given::GivenBuckets,
+    held::HeldMemory,
     input::Input,
     pieces::{parts, pieces},
     postponed::{PostponedWriter, cannot_compact, context_of_waiting_files},
@@ -138,7 +140,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec, options.moved)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: CountColumns::new(&spec, options.moved),
-            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options, room)?)?,
+            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options, room)?)?.held(options.held),
             waiting: context_of_waiting_files(ctx, &options.commit_user)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
@@ -191,6 +193,9 @@ impl TableWrite {
     }
 
     fn write_piece(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
+        // under a limit of everything, everything counts
+        let held = self.options.held && self.encoded.is_none();
+        let held = if held { HeldMemory::of(batch) } else { HeldMemory::default() };
         let rows = self.input.normalize(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
         let (rows, kinds, input) =
             self.kinds.apply(rows, kinds, before).map_err(|e| e.with("table", &self.ctx.name))?;
@@ -205,7 +210,7 @@ impl TableWrite {
             let portions = self.router.split(rows.slice(start, length), kinds.slice(start, length));
             let ready = portions.and_then(|portions| self.open_writers(&portions).map(|()| portions));
             let portions = ready.inspect_err(|_| self.failed = start > 0 || self.router.remembers())?;
-            let written = self.write_portions(portions).and_then(|()| self.balance_memory());
+            let written = self.write_portions(portions, &held).and_then(|()| self.balance_memory());
             written.inspect_err(|_| self.failed = true)?;
             start += length;
         }
@@ -479,19 +484,21 @@ impl TableWrite {
         Ok(BucketWriter::Tree(Box::new(writer.with_vectors(vectors))))
     }
 
-    fn write_portions(&mut self, portions: Vec<Portion>) -> Result<()> {
+    fn write_portions(&mut self, portions: Vec<Portion>, held: &HeldMemory) -> Result<()> {
         if self.in_parallel(portions.len()) {
             let mut portions: HashMap<BucketId, Portion> =
                 portions.into_iter().map(|p| (p.bucket.clone(), p)).collect();
             let pairs = self.writers.iter_mut().filter_map(|(b, w)| portions.remove(b).map(|p| (w, p)));
             let pairs: Vec<(&mut BucketWriter, Portion)> = pairs.collect();
-            let write = cancel::carried(|(writer, p): (&mut BucketWriter, Portion)| writer.write(&p.rows, &p.kinds));
+            let write = cancel::carried(|(writer, p): (&mut BucketWriter, Portion)| {
+                writer.write(&p.rows, &p.kinds, held.bytes_of(&p.rows))
+            });
             let work = || pairs.into_par_iter().try_for_each(write);
             return self.pool.as_ref().map_or(Ok(()), |pool| install(pool, work));
         }
         for p in portions {
             if let Some(writer) = self.writers.get_mut(&p.bucket) {
-                writer.write(&p.rows, &p.kinds)?;
+                writer.write(&p.rows, &p.kinds, held.bytes_of(&p.rows))?;
             }
         }
         Ok(())

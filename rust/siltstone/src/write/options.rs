@@ -9,7 +9,7 @@ use crate::row::RowKind;
 
 /// How a [`super::TableWrite`] works.
 #[derive(Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
+#[allow(clippy::struct_excessive_bools, reason = "five independent wishes")]
 pub struct WriteOptions {
     /// Who commits; only for messages here.
     pub commit_user: String,
@@ -31,6 +31,9 @@ pub struct WriteOptions {
     /// The rows have gone through a writer of the table before and come with the kinds that it gave them: neither is changed
     /// again. Only together with `stored`.
     pub moved: bool,
+    /// Whoever gives the rows holds their memory, and leaves it as it is, until they are committed: they are not copied, and not
+    /// counted as memory of the rows that wait.
+    pub held: bool,
 }
 
 impl WriteOptions {

@@ -37,6 +37,7 @@ pub(super) struct Router {
     partition: Columns,
     buckets: Buckets,
     function: BucketFunction,
+    held: bool,
 }
 
 /// Columns by position, with their types.
@@ -97,7 +98,13 @@ impl Router {
             return Err(Error::new(ErrorKind::IllegalSchema, "an append table with fixed buckets needs a bucket-key")
                 .with("option", "bucket-key"));
         }
-        Ok(Self { partition: Columns::named(schema, &schema.partition_keys)?, buckets, function: function(options)? })
+        let partition = Columns::named(schema, &schema.partition_keys)?;
+        Ok(Self { partition, buckets, function: function(options)?, held: false })
+    }
+
+    /// Whether whoever gives rows leaves their memory as it is until they are committed: they are not copied then.
+    pub(super) fn held(self, held: bool) -> Self {
+        Self { held, ..self }
     }
 
     /// Splits rows; the portions keep the rows' order and come in the order of their first row.
@@ -118,7 +125,8 @@ impl Router {
         let mut buckets = buckets.into_iter();
         if members.len() == 1 {
             let Some(bucket) = buckets.next() else { return Ok(Vec::new()) };
-            return Ok(vec![Portion { bucket, rows: copied(&rows)?, kinds }]);
+            let rows = if self.held { rows } else { copied(&rows)? };
+            return Ok(vec![Portion { bucket, rows, kinds }]);
         }
         let portion = |(bucket, members): (BucketId, Vec<u32>)| {
             let members = UInt32Array::from(members);

@@ -1,5 +1,6 @@
 //! The write buffer: rows in arrival order in, sorted and merged rows out, spilling to local disk in between.
 
+mod ranges;
 mod sort;
 
 use std::sync::Arc;
@@ -27,6 +28,12 @@ const SORT_BYTES: usize = 40;
 /// A result batch is at most this part of the budget, or so many bytes.
 const BATCH_SHARE: usize = 32;
 const LEAST_BATCH_BYTES: usize = 256 << 10;
+
+/// Rows of a range of keys that is sorted by itself where no memory limit is set. Fewer make reading all rows for each range more
+/// work than it saves, more do not stay in the processor's caches (measured on rows of ten columns: 65,536 to 1,048,576).
+const RANGE_ROWS: usize = 1 << 18;
+/// Bytes of a value from which on copying it takes longer than waiting for its memory: rows are not copied into ranges first.
+const LONG_VALUE: usize = 64;
 
 /// Rows that are gathered at once where no memory limit is set, and their bytes.
 const GATHERED_ROWS: usize = 1 << 20;
@@ -96,10 +103,16 @@ impl WriteBuffer {
     /// Adds rows, their sequence numbers above those of all rows before. True when the buffer is full and must be
     /// drained before more is added.
     pub fn write(&mut self, batch: RecordBatch) -> Result<bool> {
+        self.write_held(batch, 0)
+    }
+
+    /// As [`Self::write`]; so many bytes of the rows are `held` by somebody else until they are drained, and take no memory here
+    /// but for what sorting needs.
+    pub fn write_held(&mut self, batch: RecordBatch, held: usize) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
         let bytes = batch_bytes(&batch);
-        let sorting = if self.options.strict { batch.num_rows().saturating_mul(SORT_BYTES) } else { 0 };
-        self.bytes = self.bytes.saturating_add(bytes).saturating_add(sorting);
+        let sorting = if self.options.strict || held > 0 { batch.num_rows().saturating_mul(SORT_BYTES) } else { 0 };
+        self.bytes = self.bytes.saturating_add(bytes.saturating_sub(held)).saturating_add(sorting);
         self.widest = self.widest.max(bytes.div_ceil(batch.num_rows().max(1)));
         if batch.num_rows() < SMALL_ROWS {
             self.small_rows += batch.num_rows();
@@ -194,6 +207,12 @@ impl WriteBuffer {
         rows.min(GATHERED_ROWS)
     }
 
+    /// Rows of a range of keys that is sorted by itself.
+    fn range_rows(&self) -> usize {
+        let short = self.widest / self.layout.fields.len().max(1) < LONG_VALUE;
+        if self.options.strict || !short { usize::MAX } else { RANGE_ROWS.min(GATHERED_BYTES / self.widest.max(1)) }
+    }
+
     /// Result batches that may wait for whoever encodes them: half of what is gathered at once. The next rows are gathered when
     /// the others are being encoded.
     pub fn ahead(&self) -> usize {
@@ -236,7 +255,8 @@ impl WriteBuffer {
     fn merge_memory(&mut self, function: Arc<dyn MergeFunction>) -> Result<BatchStream> {
         self.join_small()?;
         self.bytes = 0;
-        let rows = sort::ResultRows { batch: self.batch_rows(), gathered: self.gathered_rows() };
+        let rows =
+            sort::ResultRows { batch: self.batch_rows(), gathered: self.gathered_rows(), range: self.range_rows() };
         sort::merged(std::mem::take(&mut self.batches), &self.layout, function, rows)
     }
 }

@@ -10,6 +10,7 @@ use std::{cmp::Ordering, sync::Arc};
 use arrow_array::RecordBatch;
 use rayon::slice::ParallelSliceMut;
 
+use super::ranges::{Ranges, key_ranges};
 use crate::{
     Error, ErrorKind, Result, cancel,
     io::{BatchStream, KvLayout},
@@ -30,12 +31,13 @@ const PARALLEL_ROWS: usize = 1 << 15;
 /// One of so many rows asks while it is compared whether the sort is to stop.
 const ASK_ROWS: u32 = 256;
 
-/// Rows of a result batch, and how many are gathered at once. Columns are gathered one after another: of many rows, which lie
+/// Rows of a result batch, how many are gathered at once, and how many are sorted at once. Columns are gathered one after another: of many rows, which lie
 /// anywhere, those of one column come from the processor's cache when its lines are asked for again.
 #[derive(Clone, Copy)]
 pub(super) struct ResultRows {
     pub(super) batch: usize,
     pub(super) gathered: usize,
+    pub(super) range: usize,
 }
 
 /// Where a row is, and a number that orders like its key as far as it goes.
@@ -48,6 +50,20 @@ struct RowRef {
 
 /// The rows of some batches in merge order, merged by an engine. Sequence numbers must rise with arrival.
 pub(super) fn merged(
+    batches: Vec<RecordBatch>,
+    layout: &KvLayout,
+    function: Arc<dyn MergeFunction>,
+    rows: ResultRows,
+) -> Result<BatchStream> {
+    let shape = KeyShape::of(layout)?;
+    let ranges = with_codec!(shape, layout, |codec| key_ranges(&codec, &batches, rows.range)?);
+    let Some(ranges) = ranges else { return sorted(batches, layout, function, rows) };
+    let layout = layout.clone();
+    Ok(Box::new(Ranges::new(batches, ranges, move |range| sorted(vec![range], &layout, Arc::clone(&function), rows))))
+}
+
+/// The rows of some batches in merge order.
+fn sorted(
     batches: Vec<RecordBatch>,
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,

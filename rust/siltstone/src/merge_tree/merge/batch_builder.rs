@@ -540,7 +540,14 @@ impl BatchBuilder {
 type InterleavePlan<'a> = (Vec<&'a RecordBatch>, Vec<Place>);
 
 /// A row: which of the batches has it, and where. Half the size of two `usize`, because every column reads all of them.
-type Place = (u32, u32);
+pub(crate) type Place = (u32, u32);
+
+/// The rows at these places.
+pub(crate) fn gathered(sources: &[RecordBatch], places: &[Place]) -> Result<RecordBatch> {
+    let first = sources.first().ok_or_else(|| Error::new(ErrorKind::Internal, "rows of no batch"))?;
+    let sources: Vec<&RecordBatch> = sources.iter().collect();
+    Ok(RecordBatch::try_new(first.schema(), gather_columns(&sources, places, first.num_columns())?)?)
+}
 
 /// The batches that are really used, and every row as (batch, row).
 fn interleave_plan<'a>(
