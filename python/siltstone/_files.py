@@ -13,6 +13,7 @@ from typing import Any
 from siltstone._args import directory, shown
 from siltstone._arrow import arrow_text, of_pyarrow
 from siltstone._csv_rows import csv_reader
+from siltstone._csv_types import held_types
 from siltstone._int96 import int96_unit
 from siltstone._json_rows import json_reader
 from siltstone._pyarrow import has_pyarrow
@@ -236,5 +237,9 @@ def file_schema(name: str) -> Any:
     """The columns of a file, of several the first one, in the types that its values have."""
     from siltstone._pyarrow import pa
 
-    schema: Any = _opened(_named(name)[0], pa.schema([]), others=True).schema
-    return schema
+    path = _named(name)[0]
+    schema: Any = _opened(path, pa.schema([]), others=True).schema
+    if _format(path) != "csv":
+        return schema
+    with _typed(path):
+        return held_types(path, schema)

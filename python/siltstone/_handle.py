@@ -85,3 +85,17 @@ class Unpicklable(Hinted):
             TypeError: Always.
         """
         raise TypeError(f"a {type(self).__name__} cannot be pickled: {self._instead}")
+
+
+def handed_out(writer: Any) -> list[bytes]:
+    """The messages of a writer; one that is interrupted before they are returned has lost them, and its writer fails.
+
+    Args:
+        writer: A writer of the core.
+    """
+    try:
+        messages: list[bytes] = writer.prepare_commit()
+    except BaseException:  # also a signal between the core's end and this one
+        writer.lose_messages()
+        raise
+    return messages

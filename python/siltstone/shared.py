@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from siltstone._args import count, flag, optional_text, shown, text
 from siltstone._arrow import of_pyarrow
-from siltstone._handle import Handle
+from siltstone._handle import Handle, handed_out
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class GivenWriter:
 
     def prepare_commit(self) -> list[bytes]:
         """What is to be committed, one message a bucket."""
-        return self._core.prepare_commit()
+        return handed_out(self._core)
 
     def close(self) -> None:
         """Delete what was not handed out."""

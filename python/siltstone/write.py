@@ -13,7 +13,7 @@ from siltstone import _core
 from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes
 from siltstone._data import arrow_stream
 from siltstone._files import files_of
-from siltstone._handle import Unpicklable
+from siltstone._handle import Unpicklable, handed_out
 from siltstone._operation import told
 from siltstone._partitions import partition_spec
 from siltstone._row_kinds import RowKinds, row_kinds
@@ -49,6 +49,7 @@ class TableWrite(Unpicklable):
         memory_limit: Size | None = None,
         spill_dir: str | None = None,
         overwrite: bool = False,
+        held: bool = False,
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
@@ -56,7 +57,7 @@ class TableWrite(Unpicklable):
         limit = size_bytes("memory_limit", memory_limit)
         user, over = optional_text("commit_user", commit_user), flag("overwrite", overwrite)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
-        self._core = table.writer(commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=over)
+        self._core = table.writer(commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=over, held=held)
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
@@ -153,7 +154,7 @@ class TableWrite(Unpicklable):
         A message is Java's ``CommitMessage`` in an envelope: a checksum, and the table, branch and schema it is of.
         """
         self._waiting = False
-        return self._core.prepare_commit()
+        return handed_out(self._core)
 
     def commit(
         self, identifier: int | None = None, watermark: int | None = None, *, allow_empty: bool = False

@@ -272,6 +272,8 @@ def test_broken_pages_are_damage_of_the_data_file_and_not_of_the_storage(make):
             read(t)
         except e.CorruptFile as caught:
             assert os.path.basename(path) in str(caught)
+            # of the page, or of the row group
+            assert 0 < int(caught.context["offset"]) <= len(whole)
             failed += 1
     assert failed
 

@@ -86,8 +86,9 @@ def _csv(items: Iterable[Mapping[str, Any]], columns: list[str] | None) -> None:
 
     def line(values: Iterable[str]) -> None:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow([escaped(value) for value in values])
-        click.echo(text.getvalue(), nl=False)
+        # before Python 3.13 only what ends a line here is quoted, and readers take a carriage return for an end, too
+        csv.writer(text, lineterminator="\r\n").writerow([escaped(value) for value in values])
+        click.echo(text.getvalue().removesuffix("\r\n"))
 
     names = columns
     if names is not None:

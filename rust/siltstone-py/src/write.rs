@@ -55,6 +55,8 @@ pub(crate) struct Writer {
     state: Mutex<Option<TableWriter>>,
     /// A write failed while another thread's call had the state, which does not know it yet.
     failed: AtomicBool,
+    /// The last `prepare_commit` has made messages.
+    handed_out: AtomicBool,
 }
 
 impl Drop for Writer {
@@ -65,7 +67,7 @@ impl Drop for Writer {
 
 impl Writer {
     pub(crate) fn new(writer: TableWriter) -> Self {
-        Self { state: Mutex::new(Some(writer)), failed: AtomicBool::new(false) }
+        Self { state: Mutex::new(Some(writer)), failed: AtomicBool::new(false), handed_out: AtomicBool::new(false) }
     }
 
     fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut TableWriter) -> Result<T> + Send) -> Result<T> {
@@ -114,6 +116,15 @@ impl Writer {
         }
     }
 
+    /// Messages that `prepare_commit` gave have reached nobody.
+    fn lose_messages(&self) {
+        if self.handed_out.swap(false, Ordering::Relaxed)
+            && let Ok(Some(writer)) = self.state.try_lock().as_deref_mut().map(Option::as_mut)
+        {
+            writer.lose_messages();
+        }
+    }
+
     fn discard(&self, py: Python<'_>) -> Result<()> {
         self.with(py, |writer| Ok(writer.discard()?))
     }
@@ -127,7 +138,12 @@ impl Writer {
     }
 
     fn prepare_commit<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let messages = self.with(py, |writer| Ok(writer.prepare_commit()?))?;
+        self.handed_out.store(false, Ordering::Relaxed);
+        let messages = self.with(py, |writer| {
+            let messages = writer.prepare_commit()?;
+            self.handed_out.store(true, Ordering::Relaxed);
+            Ok(messages)
+        })?;
         Ok(messages.iter().map(|m| PyBytes::new(py, m)).collect())
     }
 

@@ -117,6 +117,15 @@ pub(crate) fn check() -> Result<()> {
     CURRENT.with_borrow(Clone::clone).map_or(Ok(()), |current| ask(&current))
 }
 
+/// As [`check`], however short ago the caller was asked: for the end of what is not to be done twice.
+pub(crate) fn check_now() -> Result<()> {
+    let current = CURRENT.with_borrow(Clone::clone);
+    if let Some(caller) = current.as_ref().and_then(|current| current.caller.as_ref()) {
+        caller.asked.set(None);
+    }
+    current.map_or(Ok(()), |current| ask(&current))
+}
+
 /// As [`check`], also under a shield: for what waits before anything is done that must not be left half done.
 pub(crate) fn check_before() -> Result<()> {
     let current = CURRENT.with_borrow(Clone::clone).or_else(|| SHIELDED.with_borrow(Clone::clone));

@@ -117,7 +117,8 @@ def import_(
     """Create a table from files, and write their rows into it.
 
     The table, db.table, gets the columns of the first FILE. Columns of CSV and JSON have the narrowest type that holds
-    all of their values: one that is no number makes the column a STRING. The types are printed.
+    all of their values: one that is no number, or has zeros in front, makes the column a STRING, and one with more
+    digits than a DOUBLE has makes it a DECIMAL. The first 16 MiB of a CSV decide. The types are printed.
     """
     from siltstone._files import file_schema
 

@@ -43,6 +43,11 @@ impl FileChanges {
         self.index.iter().any(|entry| entry.kind == EntryKind::Add && entry.index_type == DELETION_VECTORS)
     }
 
+    /// Whether files come to levels above 0.
+    pub(super) fn raises_levels(&self) -> bool {
+        self.files.iter().any(|entry| entry.kind == EntryKind::Add && entry.file.level > 0)
+    }
+
     /// Partitions that anything is added to or taken from.
     pub(super) fn partitions(&self) -> HashSet<Vec<u8>> {
         let files = self.files.iter().map(|entry| entry.partition.clone());

@@ -37,7 +37,7 @@ use crate::{
     io::TableContext,
     manifest::{DataFileMeta, EntryKind, ManifestStore},
     scan::{EntryFilter, live_entries},
-    schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
+    schema::{SchemaManager, TableSchema, fixed_option_changed, levels_option_changed, switches_vectors_off},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
 
@@ -97,14 +97,15 @@ pub(super) enum Fixed {
     Known,
     /// The newest schema tells.
     Unknown,
-    /// The same of a commit that marks rows by deletion vectors, which the newest schema must have as the writer's has.
-    Vectors,
+    /// The same of a commit that marks rows by deletion vectors, or has files of levels above 0: the newest schema must take
+    /// these as the writer's does.
+    Levels,
 }
 
 impl Fixed {
     pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>, changes: &FileChanges) -> Self {
-        if changes.marks_rows() {
-            return Self::Vectors;
+        if changes.marks_rows() || (!ctx.schema.primary_keys.is_empty() && changes.raises_levels()) {
+            return Self::Levels;
         }
         // the first one may be late itself ([`take_late_version`])
         let is_known = |before: &Snapshot| before.id > 1 && !is_redefined_since(ctx, before);
@@ -361,10 +362,13 @@ fn changed_option(ctx: &TableContext, fixed: Fixed, held: Option<&UpkeepLock>) -
     match newest {
         Some(newest) if newest.id == ctx.schema.id && newest.is_pending() => schemas.late_option(&newest),
         Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
-            Ok(own) if fixed == Fixed::Vectors && switches_vectors_off(&own, &newest)? => {
+            Ok(own) if fixed == Fixed::Levels && switches_vectors_off(&own, &newest)? => {
                 Ok(Some("deletion-vectors.enabled".to_owned()))
             }
-            Ok(own) => Ok(fixed_option_changed(&own, &newest)),
+            Ok(own) => {
+                let levels = if fixed == Fixed::Levels { levels_option_changed(&own, &newest)? } else { None };
+                Ok(levels.map(str::to_owned).or_else(|| fixed_option_changed(&own, &newest)))
+            }
             // it was there a moment ago
             Err(e) if e.kind() == ErrorKind::FileNotFound => Err(displaced(ctx, look(ctx)?).caused_by(e)),
             Err(e) => Err(e),

@@ -30,8 +30,8 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestStore},
     options::CoreOptions,
-    scan::{EntryFilter, VersionSelector, live_entries, time_travel},
-    schema::TableSchema,
+    scan::{EntryFilter, VECTORS, VersionSelector, has_deleted_rows, has_several_levels, live_entries, time_travel},
+    schema::{TableSchema, levels_option_changed},
     snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
@@ -41,7 +41,7 @@ use crate::{
 ///
 /// # Errors
 /// `SnapshotNotFound`, `SnapshotExpired`, `TagNotFound` for the target; `VersionInUse` when a branch was made from a tag
-/// that would go (nothing is deleted); `UpkeepRunning` beside an expiry or another rollback.
+/// that would go (nothing is deleted); `IllegalSchemaChange` where deletion vectors were switched since; `UpkeepRunning` beside an expiry or another rollback.
 pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
     let snapshots = ctx.snapshots();
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
@@ -53,6 +53,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
     check_whole(ctx, &target)?;
+    check_vectors(ctx, &target)?;
     let later = later_than(&snapshots, target.id)?;
     let gone = later_tags(ctx, &snapshots, &target)?;
     let mut cut_off = later_changelogs(&ctx.changelogs(), target.id)?;
@@ -203,6 +204,25 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, t
     let snapshot = restored.knowing(removals.count + 1, &removals.branch);
     ctx.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), true)?;
     snapshots.write_earliest_hint(snapshot.id)
+}
+
+/// Readers of the newest version go by the newest schema: without the vectors of the target its deleted rows would be there again,
+/// and with vectors that it does not have its keys twice.
+fn check_vectors(ctx: &TableContext, target: &Snapshot) -> Result<()> {
+    let Some(newest) = ctx.schemas.latest()? else { return Ok(()) };
+    let then = ctx.schemas.get(target.schema_id)?;
+    if levels_option_changed(&then, &newest)? != Some(VECTORS) {
+        return Ok(());
+    }
+    if !has_several_levels(ctx, target, VECTORS)? && !has_deleted_rows(ctx, target)? {
+        return Ok(());
+    }
+    let message = format!("snapshot {} was made with another '{VECTORS}', and would show other rows", target.id);
+    Err(Error::new(ErrorKind::IllegalSchemaChange, message)
+        .with("table", &ctx.name)
+        .with("snapshot", target.id)
+        .with("option", VECTORS)
+        .hint("compact the table with t.compact(full=True), set the option to what it was, and go back then"))
 }
 
 /// Before anything later goes: every file of the target must be there.

@@ -14,10 +14,11 @@ use super::{
     ties::{CommitOrder, Stays, may_tie, runs_in_order},
 };
 use crate::{
-    Result,
+    ErrorKind, Result,
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::{BucketId, DataFileMeta},
+    options::CoreOptions,
     predicate::Predicate,
     types::{DataField, DataType},
 };
@@ -99,7 +100,7 @@ pub fn read_merged(
         bucket: BucketId { partition: partition.to_vec(), bucket },
         layout: layout.clone(),
         function: for_layout(ctx, layout, Some(partition))?,
-        rule: level_rule(ctx, layout),
+        rule: level_rule(ctx, layout, files)?,
         commits: CommitOrder::of(files),
         key_types,
         options,
@@ -123,13 +124,32 @@ pub(super) enum LevelRule {
 
 /// In tables that look keys up, records of several levels above 0 are not merged with one another: each has taken in
 /// what lies above it (semantics c.3; `LookupMergeFunction`). First-row keeps whatever comes first.
-pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout) -> LevelRule {
-    let options = &ctx.options;
-    if !options.needs_lookup() || options.merge_engine.oldest_wins() {
-        return LevelRule::None;
+pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout, files: &[DataFileMeta]) -> Result<LevelRule> {
+    if ctx.options.merge_engine.oldest_wins() || !took_in(ctx, files)? {
+        return Ok(LevelRule::None);
     }
     let layout = layout.clone();
-    LevelRule::Merging(Arc::new(move || MergeFunctionWrapper::new(Rule::Levels, &layout)))
+    Ok(LevelRule::Merging(Arc::new(move || MergeFunctionWrapper::new(Rule::Levels, &layout))))
+}
+
+/// Whether the compactions that made these files looked keys up. The option changes only where each bucket has one level: files of
+/// several levels were made, the newest of them at least, since the last change before the version that is read.
+pub(super) fn took_in(ctx: &TableContext, files: &[DataFileMeta]) -> Result<bool> {
+    let above = || files.iter().filter(|file| file.level > 0);
+    let several = above().map(|file| file.level).min() < above().map(|file| file.level).max();
+    match above().map(|file| file.schema_id).max() {
+        Some(newest) if several && ctx.options.merge_engine.computes() => took_in_under(ctx, newest),
+        _ => Ok(ctx.options.needs_lookup()),
+    }
+}
+
+/// Whether compactions under a schema looked keys up; where it is gone, as they do now.
+pub(super) fn took_in_under(ctx: &TableContext, schema_id: i64) -> Result<bool> {
+    match ctx.schemas.get(schema_id) {
+        Ok(schema) => Ok(CoreOptions::parse(&schema.options)?.needs_lookup()),
+        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(ctx.options.needs_lookup()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens sections when their turn comes.

@@ -30,6 +30,11 @@ impl MergeEngine {
         self == Self::FirstRow
     }
 
+    /// Whether the records of a key are put together: none of them is its row.
+    pub fn computes(self) -> bool {
+        matches!(self, Self::PartialUpdate | Self::Aggregation)
+    }
+
     /// What becomes of a key that comes in another partition, where the primary key lacks partition columns.
     pub fn key_elsewhere(self) -> KeyElsewhere {
         match self {

@@ -16,6 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{find, spellings};
 use crate::options::{CoreOptions, check_known, check_known_here, effective, overlay, parse_bool, parse_list};
 
+const VECTORS: &str = "deletion-vectors.enabled";
+
 /// The directory of null partitions where the option says nothing.
 const DEFAULT_PARTITION: &str = "__DEFAULT_PARTITION__";
 
@@ -30,6 +32,16 @@ pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, St
             let message = format!("'{key}' cannot be set for one operation: it is fixed in the table");
             Error::new(ErrorKind::InvalidOption, message).with("option", key).caused_by(e)
         })?;
+    }
+    let with_dynamic = TableSchema { options: overlay(&schema.options, dynamic), ..schema.clone() };
+    // versions from before vectors were switched on, or off, are read with the other value
+    if let Some(option) = levels_option_changed(schema, &with_dynamic)?.filter(|option| *option != VECTORS) {
+        let message = format!(
+            "'{option}' cannot be set for one operation: what files of several levels hold was made under another"
+        );
+        return Err(Error::new(ErrorKind::InvalidOption, message)
+            .with("option", option)
+            .hint("change it for good: t.alter().set_option(...).commit()"));
     }
     if dynamic.keys().any(|key| concerns_deletion_vectors(key)) {
         check_deletion_vectors(&CoreOptions::parse(&overlay(&schema.options, dynamic))?)?;
@@ -75,6 +87,24 @@ pub fn fixed_option_changed(written: &TableSchema, now: &TableSchema) -> Option<
 pub fn switches_vectors_off(old: &TableSchema, new: &TableSchema) -> Result<bool> {
     let on = |schema: &TableSchema| CoreOptions::parse(&schema.options).map(|o| o.deletion_vectors_enabled);
     Ok(on(old)? && !on(new)?)
+}
+
+/// The option by which records of several levels of a primary-key table are taken otherwise under one schema than under another:
+/// merged with one another, or each as one that has taken in what lies above it (lookups of engines that compute), or each as the
+/// only one of its key (deletion vectors).
+pub fn levels_option_changed(old: &TableSchema, new: &TableSchema) -> Result<Option<&'static str>> {
+    if new.primary_keys.is_empty() {
+        return Ok(None);
+    }
+    let (old, new) = (CoreOptions::parse(&old.options)?, CoreOptions::parse(&new.options)?);
+    if old.deletion_vectors_enabled != new.deletion_vectors_enabled {
+        return Ok(Some(VECTORS));
+    }
+    let takes_in = |o: &CoreOptions| o.lookup_option().filter(|_| o.merge_engine.computes());
+    Ok(match (takes_in(&old), takes_in(&new)) {
+        (Some(option), None) | (None, Some(option)) => Some(option),
+        _ => None,
+    })
 }
 
 /// What an option says. Columns are meant by their ids: a renamed column is the same one.

@@ -31,6 +31,9 @@ const RECORD_LEVEL: &str = "record-level.";
 /// What is told of rows that are merged.
 const CHANGELOG: &str = "changelog-producer";
 
+/// Each row is the only one of its key, whatever level it is in.
+const VECTORS: &str = "deletion-vectors.enabled";
+
 /// The option, or the column, for which records of one key that one schema merges may become another row under a later one, or
 /// come into a changelog.
 pub fn merge_rule_changed(written: &TableSchema, now: &TableSchema) -> Option<String> {
@@ -44,7 +47,7 @@ pub fn merge_rule_changed(written: &TableSchema, now: &TableSchema) -> Option<St
         return before.get(key).or_else(|| after.get(key)).map(|(option, _)| option.clone());
     }
     // values are compared and computed as what they are
-    let by_values = after.keys().any(|key| !key.iter().any(|part| part == CHANGELOG))
+    let by_values = after.keys().any(|key| !key.iter().any(|part| [CHANGELOG, VECTORS].contains(&part.as_str())))
         || now.options.get("merge-engine").is_some_and(|engine| engine == "aggregation");
     let became: HashMap<i32, &DataField> = now.fields.iter().map(|field| (field.id, field)).collect();
     let changed = |id: i32, old| became.get(&id).is_some_and(|new| !same_values(old, &new.data_type));
@@ -90,13 +93,14 @@ fn name_of(key: &str) -> &str {
 fn decides(key: &str) -> bool {
     let name = name_of(key);
     let by_name = ["fields.", "sequence.", RECORD_LEVEL].iter().any(|start| name.starts_with(start));
-    by_name || name == CHANGELOG || IGNORED_KINDS.contains(&name)
+    by_name || [CHANGELOG, VECTORS].contains(&name) || IGNORED_KINDS.contains(&name)
 }
 
 fn is_default(key: &str, value: &str) -> bool {
     let default = match name_of(key) {
         "sequence.field.sort-order" => "ascending",
         CHANGELOG => "none",
+        VECTORS => "false",
         name if IGNORED_KINDS.contains(&name) => "false",
         _ => return false,
     };

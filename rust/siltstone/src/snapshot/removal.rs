@@ -95,7 +95,7 @@ impl Rollback {
 }
 
 /// Where a fast-forward to a line without a version in common puts main.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parted {
     /// The first version of that line.
     pub target: i64,
@@ -103,6 +103,8 @@ pub struct Parted {
     pub common: i64,
     /// See [`Rollback::mixed`].
     pub mixed: bool,
+    /// See [`Removal::inherited`].
+    pub inherited: Vec<RemovedSnapshot>,
 }
 
 /// What is left of rollbacks that the records do not repeat any more ([`Removals::remembered`]): readers that come back after a
@@ -157,6 +159,9 @@ pub struct Removal {
     pub bound: i64,
     /// What goes.
     pub removed: Vec<RemovedSnapshot>,
+    /// What had expired of the line that a fast-forward goes to: its commits are in that line, and say who has made them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<RemovedSnapshot>,
     /// Snapshots before this id are gone, as of this record.
     pub fence: i64,
     /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers, and without
@@ -204,7 +209,10 @@ impl Removal {
         // another program went back to a tag of an expired snapshot
         expired.retain(|removed| !self.cuts_off(number, removed.id));
         match self.kind {
-            RemovalKind::Rollback => expired.retain(|removed| removed.id <= self.kept()),
+            RemovalKind::Rollback => {
+                expired.retain(|removed| removed.id <= self.kept());
+                expired.extend(self.inherited.iter().cloned());
+            }
             RemovalKind::Expire => expired.extend(self.removed.iter().cloned()),
             RemovalKind::Keep => {}
         }
@@ -296,7 +304,19 @@ impl Removals {
         };
         let removed = going.iter().map(RemovedSnapshot::from).collect();
         let pending = if kind == RemovalKind::Rollback { Pending::default() } else { self.pending.repeated() };
-        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, forgotten, pending, time_millis: now }
+        let inherited = Vec::new();
+        Removal {
+            version: VERSION,
+            kind,
+            bound,
+            removed,
+            inherited,
+            fence,
+            rollbacks,
+            forgotten,
+            pending,
+            time_millis: now,
+        }
     }
 
     /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward or
@@ -332,8 +352,9 @@ impl Removals {
 
     /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
     pub(super) fn parting(&self, to: &str, parted: Parted, going: &[Snapshot], now: i64) -> Removal {
-        let Parted { target, common, mixed } = parted;
+        let Parted { target, common, mixed, inherited } = parted;
         let mut record = self.forward(to, target, going, now);
+        record.inherited = inherited;
         // one record says both: commits do not go on with what lies before the target when the fast-forward dies here
         record.fence = target;
         if let Some(own) = record.rollbacks.last_mut() {

@@ -186,7 +186,7 @@ fn what_lies_between_the_common_version_and_the_target_of_a_fast_forward_is_take
     let bed = Bed::new();
     let line: Vec<Snapshot> = (1..=4).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
     let log = bed.manager.removals();
-    let parted = Parted { target: 3, common: 1, mixed: false };
+    let parted = Parted { target: 3, common: 1, mixed: false, inherited: Vec::new() };
     log.append_parting(&bed.lock(), "b", parted, &line[1..]).unwrap();
     bed.remove(RemovalKind::Expire, 3, &line[..1]);
     assert_eq!(bed.manager.ids().unwrap(), [3], "main's own stays until the branch's is in its place");
@@ -219,7 +219,7 @@ fn a_snapshot_that_is_put_into_its_place_is_a_version_from_the_record_of_its_fas
         // another operation's record makes it none, either
         bed.remove(RemovalKind::Expire, 2, &line[..1]);
         assert_eq!(bed.manager.ids().unwrap(), [2]);
-        let parted = Parted { target: id, common: 0, mixed: false };
+        let parted = Parted { target: id, common: 0, mixed: false, inherited: Vec::new() };
         log.append_parting(&bed.lock(), "b", parted, &line).unwrap();
         assert_eq!(bed.manager.latest().unwrap(), Some(placed));
     }

@@ -6,8 +6,12 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     cleanup::with_effect,
-    scan::{bucket_vectors, overtaken::at_newest},
-    schema::{READ_BRANCHES, SchemaChange, TableSchema, losses, notes, switches_vectors_off, unreadable},
+    scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
+    schema::{
+        READ_BRANCHES, SchemaChange, TableSchema, levels_option_changed, losses, notes, switches_vectors_off,
+        unreadable,
+    },
+    snapshot::Snapshot,
 };
 
 impl Table {
@@ -17,7 +21,10 @@ impl Table {
         let changes = SchemaChange::list_from_json(changes)?;
         self.check_branches(&changes)?;
         let ctx = self.context();
-        let check = |old: &TableSchema, new: &TableSchema| self.check_no_vectors(old, new);
+        let check = |old: &TableSchema, new: &TableSchema| {
+            self.check_no_vectors(old, new)?;
+            self.check_levels(old, new)
+        };
         // other changes may come in between: what is said is about the schemas as they are now
         let said = self.said_of(&changes)?;
         let changed = match self.server()? {
@@ -74,14 +81,29 @@ impl Table {
             return Ok(());
         }
         let ctx = self.context();
-        let vectors = at_newest(ctx, |newest| newest.map(|newest| bucket_vectors(ctx, newest)).transpose())?;
-        if vectors.unwrap_or_default().values().flatten().all(|index| index.row_count == 0) {
+        let deleted = at_newest(ctx, |newest| newest.map_or(Ok(false), |newest| has_deleted_rows(ctx, newest)))?;
+        if !deleted {
             return Ok(());
         }
         let message = "rows are deleted by deletion vectors: without them these rows would be there again";
         Err(Error::new(ErrorKind::IllegalSchemaChange, message)
             .with("option", "deletion-vectors.enabled")
             .hint("compact the table first: t.compact(full=True)"))
+    }
+
+    /// Where files of several levels hold records of one key, what rows they make hangs on some options.
+    fn check_levels(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
+        let Some(option) = levels_option_changed(old, new)? else { return Ok(()) };
+        let ctx = self.context();
+        let several = |newest: &Snapshot| has_several_levels(ctx, newest, option);
+        if !at_newest(ctx, |newest| newest.map_or(Ok(false), several))? {
+            return Ok(());
+        }
+        let message =
+            "files of several levels hold rows of the same keys, which would become other rows with this option";
+        Err(Error::new(ErrorKind::IllegalSchemaChange, message)
+            .with("option", option)
+            .hint("compact the table first, with no writer at work: t.compact(full=True)"))
     }
 
     /// A branch that reads shall come from must exist (`SchemaValidation.validateFallbackBranch`).

@@ -43,7 +43,8 @@ pub fn run_compaction_tasks(tokens: &[&[u8]], threads: Option<usize>) -> Result<
     };
     let ended = side_by_side(&tasks, threads, run);
     let sealed = first_error().take().map_or_else(|| tables.sealed(&tasks, &ended), Err);
-    match sealed {
+    // whoever was interrupted during the last of it gets no messages
+    match sealed.and_then(|sealed| cancel::check_now().map(|()| sealed)) {
         Ok(sealed) => Ok(ended.into_iter().zip(sealed).map(|(end, bytes)| end.map(|_| bytes)).collect()),
         Err(error) => {
             tables.abort(&tasks, ended);

@@ -13,7 +13,7 @@ use super::{
     unpublished::Unpublished,
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, cancel,
     commit::{
         CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, check_place, explain_by_place, invisible_rows,
         sync_contents,
@@ -460,7 +460,8 @@ impl TableWriter {
         let messages: Vec<CommitMessage> = messages.into_iter().map(handed_out).collect();
         let sealed: Result<Vec<_>> = sync_contents(&self.ctx, &messages)
             .and_then(|()| messages.iter().map(|message| message.seal(&self.ctx, self.replaces)).collect());
-        match sealed {
+        // whoever was interrupted during the last of it gets no messages
+        match sealed.and_then(|sealed| cancel::check_now().map(|()| sealed)) {
             Ok(sealed) => {
                 self.handed_out.add(messages);
                 Ok(sealed)
@@ -471,6 +472,11 @@ impl TableWriter {
                 Err(error)
             }
         }
+    }
+
+    /// Says that the last messages have reached nobody, although [`Self::prepare_commit`] gave them: only [`Self::discard`] goes on.
+    pub fn lose_messages(&mut self) {
+        self.write.take_back(&[]);
     }
 
     /// Publishes what was written. After an error the same commit may be tried again; nothing else is done before that or

@@ -67,7 +67,7 @@ impl ParquetBatches {
         cancel::check()?;
         let batch = match open.slices.take_slice().map_err(|e| decoded(self.chunks.path(), e))? {
             Some(batch) => batch,
-            None => next_slice(open, &self.chunks).map_err(|e| e.with("after row", self.read))?,
+            None => next_slice(open, &self.chunks).map_err(|e| open.located(e).with("after row", self.read))?,
         };
         self.read = self.read.saturating_add(batch.num_rows());
         let columns = self.shape.columns(&batch).map_err(|e| decoded(self.chunks.path(), e))?;

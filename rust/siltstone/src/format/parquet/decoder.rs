@@ -5,12 +5,15 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use arrow_array::Int64Array;
 use arrow_buffer::BooleanBuffer;
-use parquet::arrow::{
-    ProjectionMask,
-    arrow_reader::{
-        ArrowPredicateFn, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-        RowSelectionPolicy,
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{
+            ArrowPredicateFn, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+            RowFilter, RowSelectionPolicy,
+        },
     },
+    file::metadata::RowGroupMetaData,
 };
 
 use super::{
@@ -22,7 +25,11 @@ use super::{
     shape::Shape,
     views::Slices,
 };
-use crate::{error::Result, format::TestRows, limits};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    format::TestRows,
+    limits,
+};
 
 /// Bytes of rows of which some are taken out.
 const AT_ONCE: u64 = 32 << 20;
@@ -117,11 +124,40 @@ pub(super) struct Open {
     pub(super) batch_bytes: u64,
     /// Rows that were decoded, and have not come yet.
     pub(super) slices: Slices,
+    /// Where the first of its columns begins in the file.
+    offset: u64,
+}
+
+impl Open {
+    /// An error of its bytes, which says where they are.
+    pub(super) fn located(&self, error: Error) -> Error {
+        located(error, self.offset)
+    }
+}
+
+/// Decoders do not say in which page they have found something: where the row group begins is known.
+fn located(error: Error, offset: u64) -> Error {
+    let unknown = error.kind() == ErrorKind::CorruptFile && error.context_value("offset").is_none();
+    if unknown { error.with("offset", offset) } else { error }
 }
 
 impl Decoder {
     /// Begins with these rows; a condition is asked about all of them.
     pub(super) fn open(&self, chunks: &Chunks, part: Part) -> Result<Open> {
+        let offset = self.offset(part.group);
+        self.opened(chunks, part, offset).map_err(|e| located(e, offset))
+    }
+
+    fn offset(&self, group: usize) -> u64 {
+        let columns = self.described.metadata().row_groups().get(group).map(RowGroupMetaData::columns);
+        let first = |leaf: &usize| {
+            let column = columns?.get(*leaf)?;
+            u64::try_from(column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset())).ok()
+        };
+        self.leaves.iter().filter_map(first).min().unwrap_or(0)
+    }
+
+    fn opened(&self, chunks: &Chunks, part: Part, offset: u64) -> Result<Open> {
         let chosen = part.chosen();
         if self.tested.is_some() {
             // a bit for each row, of the decoder and of the positions
@@ -157,11 +193,11 @@ impl Decoder {
         chunks.end_batch();
         let slices = Slices::default();
         if self.tested.is_none() {
-            return Ok(Open { reader, rows: chosen, read: 0, positions, batch_bytes, slices });
+            return Ok(Open { reader, rows: chosen, read: 0, positions, batch_bytes, slices, offset });
         }
         let (rows, passed) = counted.passed(chunks.path())?;
         let positions = positions.map(|all| all.after_test(passed));
-        Ok(Open { reader, rows, read: 0, positions, batch_bytes, slices })
+        Ok(Open { reader, rows, read: 0, positions, batch_bytes, slices, offset })
     }
 
     /// How rows that do not pass the condition are passed over. Where few rows follow one another, it is faster to decode all of

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Value, json};
 
 use super::{
-    forward_common::last_common,
+    forward_common::{inherited, last_common},
     forward_schemas::schema_changes,
     forward_tags::{Tags, is_copy, publish_tags},
 };
@@ -169,13 +169,14 @@ impl Way<'_> {
     /// The records of a fast-forward without a version in common. What main had after the last one that the branch had, too, is
     /// taken back: its commits are in no version, and streams have read what is none. What lies before has expired.
     fn part(&self, lock: &UpkeepLock, first: &Snapshot, plan: &Forward, moved: &mut bool) -> Result<()> {
-        let common = last_common(&self.main, &self.root, &plan.parted, first.id)?;
+        let common = last_common(&self.main, &self.root, &plan.parted, first)?;
+        let inherited = inherited(&self.main, &self.root, common, first)?;
         let (expired, taken_back): (Vec<Snapshot>, Vec<Snapshot>) =
             plan.parted.iter().cloned().partition(|snapshot| snapshot.id <= common);
         let going: Vec<Snapshot> =
             taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
         let removals = self.ours.removals();
-        let parted = Parted { target: plan.stands, common, mixed: plan.mixed };
+        let parted = Parted { target: plan.stands, common, mixed: plan.mixed, inherited };
         removals.append_parting(lock, &branch_of(&self.root), parted, &going)?;
         *moved = true;
         // what has expired, whose files the next expiry deletes when this fast-forward dies

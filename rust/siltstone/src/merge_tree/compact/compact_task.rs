@@ -27,9 +27,10 @@ use crate::{
             wrapper::{MergeFunctionWrapper, Probe, Rule},
         },
         merge_function::for_table,
-        read::{LevelRule, SectionReader, WrapperFactory, level_rule},
+        read::{LevelRule, SectionReader, WrapperFactory, level_rule, took_in, took_in_under},
         ties::{CommitOrder, is_late},
     },
+    options::CoreOptions,
     row::compare_serialized,
     types::DataType,
 };
@@ -58,14 +59,31 @@ pub fn run_compaction(
     resources: &CompactResources,
 ) -> Result<CompactIncrement> {
     check_merges_alike(ctx, [ctx.schema.id])?;
-    let done = run_unit(ctx, partition, bucket, files, unit, resources);
+    if took_in(ctx, files)? != ctx.options.needs_lookup() {
+        // a rollback has brought them back from before an alter; looked up is what lies above level 0, and so that comes first
+        let plain = MergeTreeCompactRewriter::of(&ctx.options) == MergeTreeCompactRewriter::Plain;
+        let unit = if plain { everything(ctx, files)? } else { above_level_0(ctx, files)? };
+        return run_unit(ctx, partition, bucket, files, (&unit, Merged::ByRuleOfFiles), resources);
+    }
+    if takes_in_without_lookup(&ctx.options) && !left_above(files, unit).is_empty() {
+        return run_unit(ctx, partition, bucket, files, (&everything(ctx, files)?, Merged::ByRuleOfTable), resources);
+    }
+    let done = run_unit(ctx, partition, bucket, files, (unit, Merged::ByRuleOfTable), resources);
     let Err(error) = &done else { return done };
     if !OlderRecordsNeeded::is_cause_of(error) {
         return done;
     }
     let everything = everything(ctx, files)?;
     tracing::debug!(table = ctx.name, bucket, output_level = unit.output_level, "compacted with all older rows");
-    run_unit(ctx, partition, bucket, files, &everything, resources)
+    run_unit(ctx, partition, bucket, files, (&everything, Merged::ByRuleOfTable), resources)
+}
+
+/// Whether readers take a record of a level above 0 as one that has taken in what lies above it, and compactions, which tell a
+/// changelog from the highest level alone, look nothing up (`full-compaction` with `force-lookup`; Java's leave it out). Then they
+/// take all files.
+fn takes_in_without_lookup(options: &CoreOptions) -> bool {
+    let rewriter = MergeTreeCompactRewriter::of(options);
+    options.needs_lookup() && options.merge_engine.computes() && rewriter == MergeTreeCompactRewriter::FullChangelog
 }
 
 /// All files to the highest level: nothing is left out.
@@ -73,6 +91,21 @@ fn everything(ctx: &TableContext, files: &[DataFileMeta]) -> Result<CompactUnit>
     let tree = Levels::new(files, ctx.options.num_levels, key_types(ctx))?;
     let files = tree.runs().into_iter().flat_map(|run| run.run.files).collect();
     Ok(CompactUnit { output_level: tree.max_level(), files, file_rewrite: false })
+}
+
+/// All files above level 0 to the highest level.
+fn above_level_0(ctx: &TableContext, files: &[DataFileMeta]) -> Result<CompactUnit> {
+    let mut unit = everything(ctx, files)?;
+    unit.files.retain(|file| file.level > 0);
+    Ok(unit)
+}
+
+/// By which rule records of several levels are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merged {
+    ByRuleOfTable,
+    /// As they were made ([`took_in`]); no changelog tells of it.
+    ByRuleOfFiles,
 }
 
 fn key_types(ctx: &TableContext) -> Vec<DataType> {
@@ -85,7 +118,7 @@ fn run_unit(
     partition: &[u8],
     bucket: i32,
     files: &[DataFileMeta],
-    unit: &CompactUnit,
+    (unit, merged): (&CompactUnit, Merged),
     resources: &CompactResources,
 ) -> Result<CompactIncrement> {
     let key_types = key_types(ctx);
@@ -96,11 +129,13 @@ fn run_unit(
         partition,
         bucket,
         unit,
+        merged,
         resources,
         // nothing older lies below the output
         drop_deletes: unit.output_level != 0
             && (ctx.options.deletion_vectors_enabled || unit.output_level >= tree.highest_non_empty()),
         max_level: tree.max_level(),
+        newest_above: files.iter().filter(|file| file.level > 0).map(|file| file.schema_id).max(),
         left: left_up_to(files, unit),
         above: left_above(files, unit),
         key_types,
@@ -147,9 +182,12 @@ struct CompactTask<'a> {
     partition: &'a [u8],
     bucket: i32,
     unit: &'a CompactUnit,
+    merged: Merged,
     resources: &'a CompactResources,
     drop_deletes: bool,
     max_level: i32,
+    /// the newest schema of the files of the bucket above level 0
+    newest_above: Option<i64>,
     /// names of known files up to the output level that the unit leaves where they are
     left: Vec<String>,
     /// files of the levels above the output: older rows
@@ -226,7 +264,8 @@ impl CompactTask<'_> {
         // what reaches the highest level, or is there already, leaves its deleted rows behind
         let drops_deletes = self.unit.output_level == self.max_level && self.deletions.contains_key(&file.file_name);
         let forced = self.ctx.options.compaction_force_rewrite_all_files;
-        if keeps_deletes || drops_deletes || forced || self.has_expired_rows(file)? {
+        let other_rule = !is_there && self.is_of_other_rule(file)?;
+        if keeps_deletes || drops_deletes || forced || other_rule || self.has_expired_rows(file)? {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
         if is_there {
@@ -247,6 +286,16 @@ impl CompactTask<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether readers would take the levels otherwise if a file only moved up: they go by the newest schema of the files above level
+    /// 0 ([`took_in`]), and this one may be of a schema from before an alter, or of a handle from before it.
+    fn is_of_other_rule(&self, file: &DataFileMeta) -> Result<bool> {
+        let newest = self.newest_above.unwrap_or(file.schema_id).max(file.schema_id);
+        if newest == self.ctx.schema.id || !self.ctx.options.merge_engine.computes() {
+            return Ok(false);
+        }
+        Ok(took_in_under(self.ctx, newest)? != self.ctx.options.needs_lookup())
     }
 
     fn has_expired_rows(&self, file: &DataFileMeta) -> Result<bool> {
@@ -277,7 +326,8 @@ impl CompactTask<'_> {
     }
 
     fn rewrite(&mut self, sections: Vec<Vec<SortedRun>>) -> Result<()> {
-        let applies = self.rewriter.applies(self.unit.output_level, self.max_level, &sections);
+        let applies = self.merged == Merged::ByRuleOfTable
+            && self.rewriter.applies(self.unit.output_level, self.max_level, &sections);
         self.produce(sections, applies, Output::Rewrite { drop_deletes: self.drop_deletes })
     }
 
@@ -452,7 +502,7 @@ impl CompactTask<'_> {
             rule: if applies {
                 LevelRule::Always(self.wrapper(output, changelog))
             } else {
-                level_rule(self.ctx, &self.layout)
+                level_rule(self.ctx, &self.layout, &self.unit.files)?
             },
             commits: self.commits.clone(),
             key_types: self.key_types.clone(),

@@ -24,7 +24,10 @@ impl Aggregation {
     pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
         let columns = Columns::new(names, spec, layout)?;
         let adds_ahead = columns.rules().iter().all(|rule| rule.function.adds_ahead());
-        let retracts_ahead = columns.rules().iter().all(|rule| rule.function.retracts_ahead());
+        let taken_back = |at: &usize| columns.rules().get(*at).is_none_or(|rule| !rule.function.ignores_retracts());
+        // a row without its value of the sequence field would sort before the older ones
+        let keeps_order = !layout.sequence.iter().any(taken_back);
+        let retracts_ahead = keeps_order && columns.rules().iter().all(|rule| rule.function.retracts_ahead());
         Ok(Self { columns, remove_on_delete: spec.remove_on_delete, adds_ahead, retracts_ahead })
     }
 

@@ -1,11 +1,18 @@
 //! Messages that another process commits name nothing that a power loss takes away: their writer has made the files durable when it
 //! gives them away, all of them together.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
 use siltstone::{
+    Result, cancel,
     commit::Committable,
-    fs::{FailWhen, FaultFileIo, FileIoRef},
+    fs::{BeforeCall, FailWhen, FaultFileIo, FileIoRef},
     table::Table,
     write::WriteOptions,
 };
@@ -91,4 +98,63 @@ fn rows_whose_messages_nobody_got_are_handed_out_again_or_the_writer_fails() {
         }
     }
     assert!(again > 3 && refused > 3, "{again} {refused}");
+}
+
+/// Ctrl-C in the middle of one of the calls of a handle.
+#[derive(Debug, Default)]
+struct Interrupt {
+    calls: AtomicU64,
+    at: AtomicU64,
+    came: Arc<AtomicBool>,
+}
+
+impl BeforeCall for Interrupt {
+    fn before(&self, _: &str, _: &str) -> Result<()> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == self.at.load(Ordering::Relaxed) {
+            self.came.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Ctrl-C came while the last files became durable, nobody asked again whether to stop, and the messages were dropped by whoever
+/// raised the interrupt: the next call gave none, as if there had been no rows.
+#[test]
+fn whoever_is_interrupted_during_any_call_gets_the_messages_later_or_the_writer_fails() {
+    let (mut again, mut refused) = (0, 0);
+    for key in [&["k"][..], &[]] {
+        for at in 0.. {
+            let (io, fs) = memory(key, &[("bucket", if key.is_empty() { "-1" } else { "1" })]);
+            let gate = Arc::new(Interrupt { at: AtomicU64::new(u64::MAX), ..Interrupt::default() });
+            let handle: FileIoRef = Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>));
+            let opened = Table::open_with(handle, ROOT, "main", None, BTreeMap::new()).unwrap();
+            let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+            let mut writer = opened.writer(Some("job"), options).unwrap();
+            writer.write(&batch(&[(1, 10), (2, 20)]), None).unwrap();
+            gate.at.store(gate.calls.load(Ordering::Relaxed) + at, Ordering::Relaxed);
+            let came = Arc::clone(&gate.came);
+            let first = cancel::interruptible(move || came.swap(false, Ordering::Relaxed), || writer.prepare_commit());
+            if gate.calls.load(Ordering::Relaxed) <= gate.at.load(Ordering::Relaxed) {
+                assert!(first.is_ok() && at > 3, "nothing was interrupted");
+                break;
+            }
+            assert!(first.is_err(), "{key:?}: interrupted in call {at}, and nobody is told");
+            match writer.prepare_commit() {
+                Ok(handed_out) => {
+                    again += 1;
+                    let committed = table(&io);
+                    let messages = committed.messages(&handed_out).unwrap();
+                    let asked = Committable { messages, ..Committable::default() };
+                    committed.commit_messages(Some("job"), asked, None).unwrap();
+                    assert_eq!(state(&fs, ROOT).0, [(1, 10), (2, 20)], "{key:?} {at}");
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(error.to_string().contains("failed before"), "{error}");
+                }
+            }
+        }
+    }
+    // the caller is not asked before each call, but at the end
+    assert!(again + refused > 10 && refused > 1, "{again} {refused}");
 }
