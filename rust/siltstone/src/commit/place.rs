@@ -37,7 +37,7 @@ use crate::{
     io::TableContext,
     manifest::{DataFileMeta, EntryKind, ManifestStore},
     scan::{EntryFilter, live_entries},
-    schema::{SchemaManager, TableSchema, fixed_option_changed, levels_option_changed, switches_vectors_off},
+    schema::{SchemaManager, TableSchema, VECTORS, fixed_option_changed, levels_option_changed, switches_vectors_off},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
 
@@ -362,9 +362,7 @@ fn changed_option(ctx: &TableContext, fixed: Fixed, held: Option<&UpkeepLock>) -
     match newest {
         Some(newest) if newest.id == ctx.schema.id && newest.is_pending() => schemas.late_option(&newest),
         Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
-            Ok(own) if fixed == Fixed::Levels && switches_vectors_off(&own, &newest)? => {
-                Ok(Some("deletion-vectors.enabled".to_owned()))
-            }
+            Ok(own) if fixed == Fixed::Levels && switches_vectors_off(&own, &newest)? => Ok(Some(VECTORS.to_owned())),
             Ok(own) => {
                 let levels = if fixed == Fixed::Levels { levels_option_changed(&own, &newest)? } else { None };
                 Ok(levels.map(str::to_owned).or_else(|| fixed_option_changed(&own, &newest)))

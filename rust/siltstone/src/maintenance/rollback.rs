@@ -30,8 +30,8 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestStore},
     options::CoreOptions,
-    scan::{EntryFilter, VECTORS, VersionSelector, has_deleted_rows, has_several_levels, live_entries, time_travel},
-    schema::{TableSchema, levels_option_changed},
+    scan::{EntryFilter, VersionSelector, has_deleted_rows, has_several_levels, live_entries, time_travel},
+    schema::{TableSchema, VECTORS, levels_option_changed},
     snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 
 use super::{EntryFilter, bucket_vectors, live_entries};
-use crate::{error::Result, io::TableContext, snapshot::Snapshot};
-
-/// The option that makes each row the only one of its key.
-pub(crate) const VECTORS: &str = "deletion-vectors.enabled";
+use crate::{error::Result, io::TableContext, schema::VECTORS, snapshot::Snapshot};
 
 /// Whether files of several levels of a bucket may hold records of one key, so that it hangs on `option` what rows they make
 /// ([`levels_option_changed`](crate::schema::levels_option_changed)).

@@ -44,7 +44,7 @@ pub use entries::{EntryFilter, live_entries};
 pub(crate) use entries::{ask_for_memory, listed_entries};
 pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};
-pub(crate) use levels::{VECTORS, has_deleted_rows, has_several_levels};
+pub(crate) use levels::{has_deleted_rows, has_several_levels};
 pub(crate) use looked_for::changed_file;
 pub use partition_spec::PartitionSpec;
 pub use plan::{partitions_at, plan, plan_at};

@@ -16,7 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{find, spellings};
 use crate::options::{CoreOptions, check_known, check_known_here, effective, overlay, parse_bool, parse_list};
 
-const VECTORS: &str = "deletion-vectors.enabled";
+/// The option that makes each row the only one of its key, whatever level it is in.
+pub const VECTORS: &str = "deletion-vectors.enabled";
 
 /// The directory of null partitions where the option says nothing.
 const DEFAULT_PARTITION: &str = "__DEFAULT_PARTITION__";
@@ -152,7 +153,7 @@ pub(super) fn check_changeable(old: &TableSchema, key: &str, value: Option<&str>
     let becomes = |flag: bool| value.map_or(Ok(false), parse_bool).is_ok_and(|b| b == flag);
     match name {
         "bucket" => check_bucket_change(options.bucket, value),
-        "deletion-vectors.enabled" => {
+        VECTORS => {
             let modifiable = options.get("deletion-vectors.modifiable").is_some_and(|t| parse_bool(t).unwrap_or(false));
             if options.deletion_vectors_enabled == becomes(true) || modifiable {
                 return Ok(());

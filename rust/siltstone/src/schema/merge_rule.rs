@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{
     TableSchema,
     column_options::{SEQUENCE_GROUP, named_columns},
+    fixed::VECTORS,
 };
 use crate::{
     cast::same_values,
@@ -30,9 +31,6 @@ const RECORD_LEVEL: &str = "record-level.";
 
 /// What is told of rows that are merged.
 const CHANGELOG: &str = "changelog-producer";
-
-/// Each row is the only one of its key, whatever level it is in.
-const VECTORS: &str = "deletion-vectors.enabled";
 
 /// The option, or the column, for which records of one key that one schema merges may become another row under a later one, or
 /// come into a changelog.

@@ -8,7 +8,7 @@ use crate::{
     cleanup::with_effect,
     scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
     schema::{
-        READ_BRANCHES, SchemaChange, TableSchema, levels_option_changed, losses, notes, switches_vectors_off,
+        READ_BRANCHES, SchemaChange, TableSchema, VECTORS, levels_option_changed, losses, notes, switches_vectors_off,
         unreadable,
     },
     snapshot::Snapshot,
@@ -87,7 +87,7 @@ impl Table {
         }
         let message = "rows are deleted by deletion vectors: without them these rows would be there again";
         Err(Error::new(ErrorKind::IllegalSchemaChange, message)
-            .with("option", "deletion-vectors.enabled")
+            .with("option", VECTORS)
             .hint("compact the table first: t.compact(full=True)"))
     }
 

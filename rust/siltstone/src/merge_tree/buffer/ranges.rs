@@ -10,8 +10,9 @@ use std::vec::IntoIter;
 
 use arrow_array::RecordBatch;
 
+use super::sort::too_many;
 use crate::{
-    Error, ErrorKind, Result, cancel,
+    Result, cancel,
     io::BatchStream,
     merge_tree::merge::{
         batch_builder::{Place, gathered},
@@ -112,10 +113,7 @@ fn bounds(prefixes: &[u64], ranges: usize) -> Vec<u64> {
 }
 
 fn fits(number: usize) -> Result<u32> {
-    u32::try_from(number).map_err(|_| {
-        Error::new(ErrorKind::MemoryLimitExceeded, "more than 4,294,967,295 rows or batches in one write buffer")
-            .hint("lower write-buffer-size")
-    })
+    u32::try_from(number).map_err(|_| too_many())
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ impl<C: KeyCodec> Iterator for SortedRows<C> {
     }
 }
 
-fn too_many() -> Error {
+pub(super) fn too_many() -> Error {
     Error::new(ErrorKind::MemoryLimitExceeded, "more than 4,294,967,295 rows or batches in one write buffer")
         .hint("lower write-buffer-size")
 }

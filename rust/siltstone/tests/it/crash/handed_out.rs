@@ -13,7 +13,7 @@ use siltstone::{
     Result, cancel,
     commit::Committable,
     fs::{BeforeCall, FailWhen, FaultFileIo, FileIoRef},
-    table::Table,
+    table::{Table, TableWriter},
     write::WriteOptions,
 };
 
@@ -62,6 +62,24 @@ fn a_commit_makes_durable_what_its_writer_has_left_to_it() {
     assert_eq!(state(&fs, ROOT).0, [(1, 1), (2, 2), (3, 3)]);
 }
 
+/// What a writer does whose last `prepare_commit` gave nothing: the next one gives all rows, or refuses.
+fn gives_its_rows_again_or_refuses(writer: &mut TableWriter, io: &FaultFileIo, fs: &FileIoRef) -> bool {
+    match writer.prepare_commit() {
+        Ok(handed_out) => {
+            let committed = table(io);
+            let messages = committed.messages(&handed_out).unwrap();
+            let asked = Committable { messages, ..Committable::default() };
+            committed.commit_messages(Some("job"), asked, None).unwrap();
+            assert_eq!(state(fs, ROOT).0, [(1, 10), (2, 20)]);
+            true
+        }
+        Err(error) => {
+            assert!(error.to_string().contains("failed before"), "{error}");
+            false
+        }
+    }
+}
+
 /// `prepare_commit` failed when it made the files durable, and gave nothing when it was called again: the rows were in no message and
 /// in no version, and nobody was told.
 #[test]
@@ -80,19 +98,10 @@ fn rows_whose_messages_nobody_got_are_handed_out_again_or_the_writer_fails() {
                 if !failed {
                     break;
                 }
-                match writer.prepare_commit() {
-                    Ok(handed_out) => {
-                        again += 1;
-                        let committed = table(&io);
-                        let messages = committed.messages(&handed_out).unwrap();
-                        let asked = Committable { messages, ..Committable::default() };
-                        committed.commit_messages(Some("job"), asked, None).unwrap();
-                        assert_eq!(state(&fs, ROOT).0, [(1, 10), (2, 20)], "{key:?} {when:?} {calls}");
-                    }
-                    Err(error) => {
-                        refused += 1;
-                        assert!(error.to_string().contains("failed before"), "{error}");
-                    }
+                if gives_its_rows_again_or_refuses(&mut writer, &io, &fs) {
+                    again += 1;
+                } else {
+                    refused += 1;
                 }
             }
         }
@@ -139,19 +148,10 @@ fn whoever_is_interrupted_during_any_call_gets_the_messages_later_or_the_writer_
                 break;
             }
             assert!(first.is_err(), "{key:?}: interrupted in call {at}, and nobody is told");
-            match writer.prepare_commit() {
-                Ok(handed_out) => {
-                    again += 1;
-                    let committed = table(&io);
-                    let messages = committed.messages(&handed_out).unwrap();
-                    let asked = Committable { messages, ..Committable::default() };
-                    committed.commit_messages(Some("job"), asked, None).unwrap();
-                    assert_eq!(state(&fs, ROOT).0, [(1, 10), (2, 20)], "{key:?} {at}");
-                }
-                Err(error) => {
-                    refused += 1;
-                    assert!(error.to_string().contains("failed before"), "{error}");
-                }
+            if gives_its_rows_again_or_refuses(&mut writer, &io, &fs) {
+                again += 1;
+            } else {
+                refused += 1;
             }
         }
     }
