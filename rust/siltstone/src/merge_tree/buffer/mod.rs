@@ -32,7 +32,8 @@ const LEAST_BATCH_BYTES: usize = 256 << 10;
 /// Rows of a range of keys that is sorted by itself where no memory limit is set. Fewer make reading all rows for each range more
 /// work than it saves, more do not stay in the processor's caches (measured on rows of ten columns: 65,536 to 1,048,576).
 const RANGE_ROWS: usize = 1 << 18;
-/// Bytes of a value from which on copying it takes longer than waiting for its memory: rows are not copied into ranges first.
+/// Bytes of a value, on an average, from which on rows are not copied into ranges first: a line of the processor's cache has no
+/// other value then, and copying long ones twice is no less work (reckoned, not measured).
 const LONG_VALUE: usize = 64;
 
 /// Rows that are gathered at once where no memory limit is set, and their bytes.
