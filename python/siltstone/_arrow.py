@@ -115,7 +115,13 @@ def _table(table: Any) -> Any:
         table.validate()
     except pa.ArrowException as e:
         raise InvalidArgument(f"the input is not valid Arrow data: {arrow_text(e)}") from e
-    return pa.Table.from_arrays(columns, schema=table.schema) if columns else table
+    if not columns:
+        return table
+    whole = pa.Table.from_arrays(columns, schema=table.schema)
+    if len({tuple(map(len, column.chunks)) for column in columns}) == 1:
+        return whole
+    # on the way to the core the chunks are sliced where those of other columns end
+    return pa.Table.from_batches(map(_batch, whole.to_batches()), schema=table.schema)
 
 
 def _batches(batches: Any, raised: list[BaseException]) -> Iterator[Any]:

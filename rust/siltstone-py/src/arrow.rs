@@ -182,7 +182,11 @@ impl Iterator for Input {
         };
         let batch = next?;
         let batch = batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e));
-        let batch = batch.and_then(|batch| check_arrays(&batch, self.rows).map(|()| batch));
+        let batch = batch.and_then(|batch| match batch.num_rows() {
+            // an empty slice of an array has its place, and not the values before it
+            0 => Ok(RecordBatch::new_empty(batch.schema())),
+            _ => check_arrays(&batch, self.rows).map(|()| batch),
+        });
         self.rows = self.rows.saturating_add(batch.as_ref().map_or(0, RecordBatch::num_rows));
         Some(batch)
     }

@@ -67,7 +67,7 @@ impl TableCommit {
                 return Err(self.disturbed("versions expire while they are looked at").with("snapshot", id));
             };
             let disturbed = match source {
-                Source::Files(changes) => disturbs(&snapshot, changes, store, &types)?,
+                Source::Files(changes) => disturbs(&self.ctx, &snapshot, changes, store, &types)?,
                 Source::Overwrite { partitions, .. } => changes_rows(&self.ctx, &snapshot, partitions, store)?,
                 Source::Manifests => None,
             };
@@ -138,7 +138,10 @@ fn meets_rows<'e>(theirs: &ManifestEntry, mut own: impl Iterator<Item = &'e Mani
 }
 
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
+///
+/// Where an index says which buckets keys are in, those that have gone meanwhile get other buckets than they were found in.
 fn disturbs(
+    ctx: &TableContext,
     snapshot: &Snapshot,
     changes: &FileChanges,
     store: &ManifestStore,
@@ -151,6 +154,7 @@ fn disturbs(
     let lists = store.read_list(snapshot.delta_list())?;
     let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
     let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
+    let is_indexed = ctx.options.bucket == -1;
     for theirs in &delta {
         let bucket = BucketId { partition: theirs.partition.clone(), bucket: theirs.bucket };
         if types.is_empty() {
@@ -159,7 +163,12 @@ fn disturbs(
                 None => continue,
             }
         }
-        let met = |own: &&ManifestEntry| is_of(own, &bucket) || own.total_buckets != theirs.total_buckets;
+        let has_gone = is_indexed && (theirs.kind == EntryKind::Delete || !ctx.schema.key_holds_partition());
+        let met = |own: &&ManifestEntry| {
+            is_of(own, &bucket)
+                || own.total_buckets != theirs.total_buckets
+                || (has_gone && own.partition == theirs.partition)
+        };
         for own in own().filter(met) {
             // what waits for buckets comes as it was written: its bounds say nothing
             let sorted = theirs.bucket >= 0 && own.bucket >= 0;

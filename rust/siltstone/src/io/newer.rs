@@ -6,7 +6,10 @@
 //! its compaction     v INT                    v would be cut, n be null: given up
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::TableContext;
 use crate::{
@@ -14,7 +17,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     manifest::DataFileMeta,
     options::CoreOptions,
-    schema::merge_rule_changed,
+    schema::{TableSchema, levels_option, levels_option_changed, merge_rule_changed, own_rule_changed},
     types::DataField,
 };
 
@@ -40,11 +43,36 @@ pub fn check_rewritable<'a>(ctx: &TableContext, files: impl Iterator<Item = &'a 
     Ok(())
 }
 
-/// An error when records of one key may become another row by the newest schema than by one of these: what was, or would be,
-/// merged by it undoes what readers see.
+/// The option that says what levels mean ([`levels_option_changed`]) and has changed between two schemas, also where it has come
+/// back.
 ///
 /// # Errors
-/// `CommitConflict`; those of reading the schemas.
+/// Those of reading the schemas.
+pub fn levels_changed(ctx: &TableContext, since: i64, until: i64) -> Result<Option<&'static str>> {
+    if since >= until {
+        return Ok(None);
+    }
+    let mut before = None;
+    for id in ctx.schemas.ids()?.into_iter().filter(|id| (since..=until).contains(id)) {
+        let schema = match ctx.schemas.get(id) {
+            // a fast-forward has taken it away
+            Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
+            found => found?,
+        };
+        if let Some(before) = before.replace(Arc::clone(&schema))
+            && let Some(option) = levels_option_changed(&before, &schema)?
+        {
+            return Ok(Some(option));
+        }
+    }
+    Ok(None)
+}
+
+/// An error when records of one key may become another row by the newest schema than by one of these: what was, or would be,
+/// merged by it undoes what readers see. The options of the handle itself say nothing else about levels than the table's.
+///
+/// # Errors
+/// `CommitConflict`, `InvalidOption`; those of reading the schemas.
 pub fn check_merges_alike(ctx: &TableContext, merged_by: impl IntoIterator<Item = i64>) -> Result<()> {
     if !ctx.schema.has_primary_key() {
         return Ok(());
@@ -59,8 +87,39 @@ pub fn check_merges_alike(ctx: &TableContext, merged_by: impl IntoIterator<Item 
             let error = Error::new(ErrorKind::CommitConflict, text).of_old_handle().with("table", &ctx.name);
             return Err(error.with("schema", id).hint(AGAIN));
         }
+        // where it has come back, others may have compacted meanwhile
+        if let Some(option) = levels_changed(ctx, id, newest.id)? {
+            let text = format!(
+                "the table was altered since it was opened: with another '{option}', records of several levels were merged otherwise"
+            );
+            let error = Error::new(ErrorKind::CommitConflict, text).of_old_handle().with("table", &ctx.name);
+            return Err(error.with("schema", id).hint(AGAIN));
+        }
     }
-    Ok(())
+    check_own_rule(ctx)
+}
+
+/// An error when options that were given to the handle say otherwise than the stored ones how records are merged.
+fn check_own_rule(ctx: &TableContext) -> Result<()> {
+    let stored = match ctx.schemas.get(ctx.schema.id) {
+        // what has become of it is found where the place is looked at
+        Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
+        found => found?,
+    };
+    let then = CoreOptions::parse(&stored.options)?;
+    let levels = levels_option(&then, &ctx.options).or_else(|| levels_option(&ctx.options, &then));
+    let own = || {
+        let own = TableSchema { options: ctx.options.raw.clone(), ..(*stored).clone() };
+        (own.options != stored.options).then(|| own_rule_changed(&stored, &own)).flatten()
+    };
+    let Some(option) = levels.map(str::to_owned).or_else(own) else { return Ok(()) };
+    let text = format!(
+        "'{option}' was given to the handle with another value than the table has: rows would be merged otherwise"
+    );
+    Err(Error::new(ErrorKind::InvalidOption, text)
+        .with("table", &ctx.name)
+        .with("option", option)
+        .hint("open the table without this option, or change it for good: t.alter().set_option(...).commit()"))
 }
 
 /// An error when what is told of merged rows has changed since a reader of it was opened, up to a snapshot of this schema.

@@ -53,7 +53,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
     check_whole(ctx, &target)?;
-    check_vectors(ctx, &target)?;
+    check_levels(ctx, &target)?;
     let later = later_than(&snapshots, target.id)?;
     let gone = later_tags(ctx, &snapshots, &target)?;
     let mut cut_off = later_changelogs(&ctx.changelogs(), target.id)?;
@@ -206,22 +206,22 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, t
     snapshots.write_earliest_hint(snapshot.id)
 }
 
-/// Readers of the newest version go by the newest schema: without the vectors of the target its deleted rows would be there again,
-/// and with vectors that it does not have its keys twice.
-fn check_vectors(ctx: &TableContext, target: &Snapshot) -> Result<()> {
+/// Readers of the newest version, and compactions, go by the newest schema: what several levels hold would become other rows, or
+/// never be told of. An alter of such an option looks at the newest version under the lock of upkeep, too: one of the two gives way.
+fn check_levels(ctx: &TableContext, target: &Snapshot) -> Result<()> {
     let Some(newest) = ctx.schemas.latest()? else { return Ok(()) };
     let then = ctx.schemas.get(target.schema_id)?;
-    if levels_option_changed(&then, &newest)? != Some(VECTORS) {
+    let Some(option) = levels_option_changed(&then, &newest)? else { return Ok(()) };
+    let would_differ =
+        has_several_levels(ctx, target, option == VECTORS)? || (option == VECTORS && has_deleted_rows(ctx, target)?);
+    if !would_differ {
         return Ok(());
     }
-    if !has_several_levels(ctx, target, VECTORS)? && !has_deleted_rows(ctx, target)? {
-        return Ok(());
-    }
-    let message = format!("snapshot {} was made with another '{VECTORS}', and would show other rows", target.id);
+    let message = format!("snapshot {} was made with another '{option}', and would show other rows", target.id);
     Err(Error::new(ErrorKind::IllegalSchemaChange, message)
         .with("table", &ctx.name)
         .with("snapshot", target.id)
-        .with("option", VECTORS)
+        .with("option", option)
         .hint("compact the table with t.compact(full=True), set the option to what it was, and go back then"))
 }
 

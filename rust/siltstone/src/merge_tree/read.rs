@@ -138,13 +138,13 @@ pub(super) fn took_in(ctx: &TableContext, files: &[DataFileMeta]) -> Result<bool
     let above = || files.iter().filter(|file| file.level > 0);
     let several = above().map(|file| file.level).min() < above().map(|file| file.level).max();
     match above().map(|file| file.schema_id).max() {
-        Some(newest) if several && ctx.options.merge_engine.computes() => took_in_under(ctx, newest),
+        Some(newest) if several && ctx.options.levels_matter() => took_in_under(ctx, newest),
         _ => Ok(ctx.options.needs_lookup()),
     }
 }
 
 /// Whether compactions under a schema looked keys up; where it is gone, as they do now.
-pub(super) fn took_in_under(ctx: &TableContext, schema_id: i64) -> Result<bool> {
+fn took_in_under(ctx: &TableContext, schema_id: i64) -> Result<bool> {
     match ctx.schemas.get(schema_id) {
         Ok(schema) => Ok(CoreOptions::parse(&schema.options)?.needs_lookup()),
         Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(ctx.options.needs_lookup()),

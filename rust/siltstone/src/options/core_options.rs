@@ -372,6 +372,12 @@ impl CoreOptions {
         .find_map(|(option, given)| given.then_some(option))
     }
 
+    /// Whether it hangs on looking keys up which row records of several levels above 0 make: they are put together, or ordered by
+    /// columns, so that a later one may lie above that which counts.
+    pub fn levels_matter(&self) -> bool {
+        self.merge_engine.computes() || (!self.merge_engine.oldest_wins() && !self.sequence_fields.is_empty())
+    }
+
     /// Whether batch reads leave out level 0: first-row, and deletion vectors without `deletion-vectors.merge-on-read`.
     pub fn skips_level0(&self) -> bool {
         self.merge_engine.oldest_wins() || (self.deletion_vectors_enabled && !self.deletion_vectors_merge_on_read)

@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 
 use super::{EntryFilter, bucket_vectors, live_entries};
-use crate::{error::Result, io::TableContext, schema::VECTORS, snapshot::Snapshot};
+use crate::{error::Result, io::TableContext, snapshot::Snapshot};
 
-/// Whether files of several levels of a bucket may hold records of one key, so that it hangs on `option` what rows they make
-/// ([`levels_option_changed`](crate::schema::levels_option_changed)).
-pub(crate) fn has_several_levels(ctx: &TableContext, version: &Snapshot, option: &str) -> Result<bool> {
+/// Whether files of several levels of a bucket may hold records of one key, so that it hangs on an option what rows they make
+/// ([`levels_option_changed`](crate::schema::levels_option_changed)). `with_level_0`: so may those of level 0 alone.
+pub(crate) fn has_several_levels(ctx: &TableContext, version: &Snapshot, with_level_0: bool) -> Result<bool> {
     let mut level_of: HashMap<(Vec<u8>, i32), i32> = HashMap::new();
     for entry in live_entries(ctx, version, &EntryFilter::without_statistics())? {
         let level = entry.file.level;
         if level == 0 {
-            // readers of files with vectors pass over level 0
-            if option == VECTORS {
+            if with_level_0 {
                 return Ok(true);
             }
         } else if *level_of.entry((entry.partition, entry.bucket)).or_insert(level) != level {

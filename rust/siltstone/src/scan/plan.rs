@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    ReadOptions, ScanPlan, ScanRequest,
+    ReadOptions, ScanPlan, ScanRequest, VersionSelector,
     deletions::DeletionFiles,
     entries::{Considered, EntryFilter, live_entries, live_entries_if},
     feature_check::{check_files, check_options, drop_postponed},
@@ -93,12 +93,14 @@ fn splits_of(
     }
     let files_considered = files.saturating_sub(read - entries.len());
     check_files(ctx, &entries)?;
-    if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
+    // a writer from before the switch may have been the last one: the rows that it brought are seen from now on
+    let waits = has_level_0 && request.version != VersionSelector::Latest;
+    if level_0 == Level0::SwitchedOff && (waits || !splitter.deletions.is_empty()) {
         return Err(switched_off_later(ctx, at));
     }
-    // with fewer levels than when files were compacted, several levels are the highest, and share keys
-    splitter.disjoint_levels =
-        matches!(level_0, Level0::Skip | Level0::SwitchedOn) || max_level_only && have_one_level(&entries);
+    // with fewer levels than when files were compacted, several levels are the highest, and share keys; and so do levels from
+    // before vectors were switched on
+    splitter.disjoint_levels = level_0 == Level0::Skip || max_level_only && have_one_level(&entries);
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(ctx, entries, &prepared.residual, splitter.disjoint_levels)? {
         cancel::check()?;

@@ -14,7 +14,9 @@ use super::refusal::forbidden_change;
 use super::validate_options::{check_deletion_vectors, check_field_options, concerns_deletion_vectors, value_faults};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{find, spellings};
-use crate::options::{CoreOptions, check_known, check_known_here, effective, overlay, parse_bool, parse_list};
+use crate::options::{
+    ChangelogProducer, CoreOptions, check_known, check_known_here, effective, overlay, parse_bool, parse_list,
+};
 
 /// The option that makes each row the only one of its key, whatever level it is in.
 pub const VECTORS: &str = "deletion-vectors.enabled";
@@ -91,21 +93,27 @@ pub fn switches_vectors_off(old: &TableSchema, new: &TableSchema) -> Result<bool
 }
 
 /// The option by which records of several levels of a primary-key table are taken otherwise under one schema than under another:
-/// merged with one another, or each as one that has taken in what lies above it (lookups of engines that compute), or each as the
-/// only one of its key (deletion vectors).
+/// merged with one another, or each as one that has taken in what lies above it (lookups, where
+/// [levels matter](CoreOptions::levels_matter)), or each as the only one of its key (deletion vectors); or by which those that no
+/// changelog has told of yet never get into one (`full-compaction` tells of the highest level alone).
 pub fn levels_option_changed(old: &TableSchema, new: &TableSchema) -> Result<Option<&'static str>> {
     if new.primary_keys.is_empty() {
         return Ok(None);
     }
-    let (old, new) = (CoreOptions::parse(&old.options)?, CoreOptions::parse(&new.options)?);
+    Ok(levels_option(&CoreOptions::parse(&old.options)?, &CoreOptions::parse(&new.options)?))
+}
+
+/// [`levels_option_changed`] of the options of primary-key tables.
+pub fn levels_option(old: &CoreOptions, new: &CoreOptions) -> Option<&'static str> {
     if old.deletion_vectors_enabled != new.deletion_vectors_enabled {
-        return Ok(Some(VECTORS));
+        return Some(VECTORS);
     }
-    let takes_in = |o: &CoreOptions| o.lookup_option().filter(|_| o.merge_engine.computes());
-    Ok(match (takes_in(&old), takes_in(&new)) {
+    let takes_in = |o: &CoreOptions| o.lookup_option().filter(|_| o.levels_matter());
+    let told_late = |o: &CoreOptions| o.changelog_producer == ChangelogProducer::FullCompaction;
+    match (takes_in(old), takes_in(new)) {
         (Some(option), None) | (None, Some(option)) => Some(option),
-        _ => None,
-    })
+        _ => (told_late(old) && !told_late(new)).then_some("changelog-producer"),
+    }
 }
 
 /// What an option says. Columns are meant by their ids: a renamed column is the same one.

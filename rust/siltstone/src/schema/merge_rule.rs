@@ -53,6 +53,18 @@ pub fn merge_rule_changed(written: &TableSchema, now: &TableSchema) -> Option<St
     column.map(|column| column.name.clone())
 }
 
+/// The option of a handle for which it would merge records otherwise than the stored schema that it has on top of it. Not those
+/// about levels ([`super::levels_option`]), nor those of rows that are too old: leaving these out is what is asked for.
+pub fn own_rule_changed(stored: &TableSchema, own: &TableSchema) -> Option<String> {
+    let (before, after) = (rule(stored, own), rule(own, stored));
+    let elsewhere =
+        |option: &str| [CHANGELOG, VECTORS].contains(&name_of(option)) || name_of(option).starts_with(RECORD_LEVEL);
+    let differs =
+        |key: &&Vec<String>| before.get(*key).map(|(_, value)| value) != after.get(*key).map(|(_, value)| value);
+    let named = |key: &Vec<String>| before.get(key).or_else(|| after.get(key)).map(|(option, _)| option.clone());
+    before.keys().chain(after.keys()).filter(differs).filter_map(named).find(|option| !elsewhere(option))
+}
+
 /// Options by what they are about, with their names and values. Columns are meant by their ids; those that the other schema does
 /// not have are left out, and so is what goes without saying.
 fn rule(schema: &TableSchema, other: &TableSchema) -> BTreeMap<Vec<String>, (String, Vec<String>)> {

@@ -32,12 +32,12 @@ mod validate_values;
 pub use features::{check_data_directory, check_readable, check_writable, reading_faults, writing_faults};
 pub use file_indexes::{FileIndexSpec, file_indexes};
 pub use fixed::{
-    VECTORS, check_dynamic_options, check_handle_options, fixed_option_changed, levels_option_changed,
+    VECTORS, check_dynamic_options, check_handle_options, fixed_option_changed, levels_option, levels_option_changed,
     switches_vectors_off,
 };
 pub use iceberg::{check_iceberg, iceberg_fields, partition_type};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};
-pub use merge_rule::merge_rule_changed;
+pub use merge_rule::{merge_rule_changed, own_rule_changed};
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;
 pub use new_table::NewTable;

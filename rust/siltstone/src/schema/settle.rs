@@ -11,7 +11,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use super::refusal::forbidden_change;
-use super::{CheckChange, SchemaManager, TableSchema};
+use super::{CheckChange, SchemaManager, TableSchema, levels_option_changed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
 use crate::snapshot::{SnapshotManager, UpkeepLock};
@@ -44,8 +44,7 @@ impl SchemaManager {
             }
             Err(e) => return Err(self.half_done(new, e)),
         }
-        let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
-        self.check_again(&changes, new, check)?;
+        self.check_again(old, new, check)?;
         if new.is_pending() {
             self.confirm(new).map_err(|e| match e.kind() {
                 ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,
@@ -100,13 +99,19 @@ impl SchemaManager {
 
     /// Takes `new` back where `check` refuses it by now. A commit of what it refuses finds `new` and takes its snapshot back
     /// under the same lock: one of them stays.
-    fn check_again(&self, changes: &[Change], new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
-        let check = || changes.iter().try_for_each(|(old, new)| check(old, new));
-        if check().is_ok() {
+    fn check_again(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
+        // a version that came about under the new schema in between has none of them before it
+        let checked = || -> Result<Result<()>> {
+            let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
+            Ok(changes.iter().try_for_each(|(old, new)| check(old, new)))
+        };
+        // a rollback, which holds the lock, may bring a version back that has been looked at by nobody
+        let may_come_back = levels_option_changed(old, new).map_err(|e| self.half_done(new, e))?.is_some();
+        if checked()?.is_ok() && !may_come_back {
             return Ok(());
         }
         self.take_back_if(new, || {
-            let Err(refused) = check() else { return Ok(None) };
+            let Err(refused) = checked()? else { return Ok(None) };
             if refused.kind() != ErrorKind::IllegalSchemaChange {
                 return Err(self.half_done(new, refused));
             }

@@ -261,20 +261,24 @@ impl SnapshotManager {
     }
 
     fn latest_by_removals(&self, read: &dyn Fn() -> Result<Removals>) -> Result<(Removals, Option<Snapshot>)> {
-        let mut vanished = None;
+        let nothing = || Err(Error::new(ErrorKind::Internal, "the latest snapshot was not looked for"));
+        let mut passing = None;
         for _ in 0..ATTEMPTS {
             let removals = read()?;
+            let out_of_date = || -> Result<bool> { Ok(self.removals.read()?.count != removals.count) };
             match self.latest_by(&removals) {
                 // expired meanwhile, so there is a newer one
-                Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
+                Err(e) if e.kind() == ErrorKind::FileNotFound => passing = Some(Err(e)),
                 // by records that are out of date: the first version was taken back meanwhile
-                Err(e) if e.kind() == ErrorKind::CorruptFile && self.removals.read()?.count != removals.count => {
-                    vanished = Some(e);
+                Err(e) if e.kind() == ErrorKind::CorruptFile && out_of_date()? => passing = Some(Err(e)),
+                // and so was the table, to a version before those that they say have expired
+                Ok(found) if Self::fence_is_void(&removals, found.as_ref()) && out_of_date()? => {
+                    passing = Some(Ok((removals, found)));
                 }
                 found => return found.map(|found| (removals, found)),
             }
         }
-        Err(vanished.unwrap_or_else(|| Error::new(ErrorKind::Internal, "the latest snapshot was not looked for")))
+        passing.unwrap_or_else(nothing)
     }
 
     /// The hint counts only when its snapshot exists, belongs to the line, and the next does not exist.

@@ -50,7 +50,14 @@ impl SnapshotManager {
         }
         let Some(placing) = &removals.pending.placing else { return Ok(()) };
         match self.try_read(placing.id)? {
-            Some(found) if removals.is_placing(&found) => self.fs.delete(&self.path(found.id)),
+            Some(found) if removals.is_placing(&found) => {
+                if self.hint("EARLIEST")? == Some(found.id)
+                    && let Some(earliest) = self.ids_by_records()?.first()
+                {
+                    self.write_earliest_hint(*earliest)?;
+                }
+                self.fs.delete(&self.path(found.id))
+            }
             _ => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
-    cleanup::with_effect,
+    cleanup::{upkeep_lock, with_effect},
     scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
     schema::{
         READ_BRANCHES, SchemaChange, TableSchema, VECTORS, levels_option_changed, losses, notes, switches_vectors_off,
@@ -27,6 +27,7 @@ impl Table {
         };
         // other changes may come in between: what is said is about the schemas as they are now
         let said = self.said_of(&changes)?;
+        self.check_free_for_levels(&changes)?;
         let changed = match self.server()? {
             Some(served) => ctx.schemas.changed(&changes, &check).and_then(|_| {
                 let changes: Value = changes.iter().map(SchemaChange::to_java).collect();
@@ -95,7 +96,9 @@ impl Table {
     fn check_levels(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
         let Some(option) = levels_option_changed(old, new)? else { return Ok(()) };
         let ctx = self.context();
-        let several = |newest: &Snapshot| has_several_levels(ctx, newest, option);
+        // readers of files with vectors pass over level 0, which whoever has written under the new schema knows
+        let with_level_0 = |newest: &Snapshot| option == VECTORS && newest.schema_id < new.id;
+        let several = |newest: &Snapshot| has_several_levels(ctx, newest, with_level_0(newest));
         if !at_newest(ctx, |newest| newest.map_or(Ok(false), several))? {
             return Ok(());
         }
@@ -104,6 +107,16 @@ impl Table {
         Err(Error::new(ErrorKind::IllegalSchemaChange, message)
             .with("option", option)
             .hint("compact the table first, with no writer at work: t.compact(full=True)"))
+    }
+
+    /// The last look at what levels hold is taken under the lock of upkeep, which a rollback has: who cannot have it changes nothing.
+    fn check_free_for_levels(&self, changes: &[SchemaChange]) -> Result<()> {
+        let ctx = self.context();
+        let (old, new) = ctx.schemas.changed(changes, &|_, _| Ok(())).map_err(|e| e.with("table", &ctx.name))?;
+        if levels_option_changed(&old, &new)?.is_some() {
+            drop(upkeep_lock(ctx)?);
+        }
+        Ok(())
     }
 
     /// A branch that reads shall come from must exist (`SchemaValidation.validateFallbackBranch`).

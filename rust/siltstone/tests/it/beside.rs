@@ -7,6 +7,7 @@ mod dynamic;
 mod handed_out;
 mod indexes;
 mod late;
+mod levels;
 mod merges;
 mod released;
 mod rescales;

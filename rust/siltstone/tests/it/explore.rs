@@ -158,6 +158,20 @@ fn a_rollback_that_leaves_a_later_tag_has_taken_effect_and_the_next_upkeep_delet
     assert!(left > 0, "no rollback has left a tag");
 }
 
+/// A writer that published between two looks of an alter at what others had done made it be refused for what an earlier one had
+/// changed, under whose schema that writer had written.
+#[test]
+fn an_alter_is_not_refused_for_a_change_that_versions_have_been_made_under() {
+    let (worlds, pools) = (Worlds::default(), Pools::new());
+    for calls in 90..140 {
+        let case: Case = format!("vectors SwitchVectors1,AddColumn2 Write3 / 0:{calls} 1").parse().unwrap();
+        let run = case.run(&worlds, &pools, Look::Short);
+        assert_eq!(run.problems, Vec::<String>::new(), "{case}");
+        let refused: Vec<&String> = run.gave_up.iter().filter(|text| text.contains("was published")).collect();
+        assert_eq!(refused, Vec::<&String>::new(), "{case}");
+    }
+}
+
 #[test]
 #[ignore = "takes long: make stress"]
 fn operations_in_schedules_of_many_seeds_end_as_one_after_another() {

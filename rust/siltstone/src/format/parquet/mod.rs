@@ -46,6 +46,7 @@ mod reader;
 mod runs;
 mod schema;
 mod shape;
+mod sink;
 mod views;
 mod writer;
 

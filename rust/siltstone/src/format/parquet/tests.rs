@@ -50,6 +50,27 @@ impl OutputFile for Memory {
     }
 }
 
+/// A disk that is full.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl OutputFile for Full {
+    fn position(&self) -> u64 {
+        0
+    }
+    fn close(self: Box<Self>, _sync: bool) -> Result<u64> {
+        Ok(0)
+    }
+}
+
 struct Stored(Bytes);
 
 impl InputFile for Stored {
@@ -191,6 +212,17 @@ fn nested_types() -> (Vec<DataField>, Vec<ArrayRef>) {
         Arc::new(StructArray::new(members, vec![stamps, seconds], nulls())),
     ];
     (fields, values)
+}
+
+/// The bytes of a small file wait until the footer: what failed then was called a defect of the encoder.
+#[test]
+fn a_disk_that_is_full_when_the_footer_is_written_is_an_error_of_the_storage() {
+    let (fields, batch) = every_type();
+    let mut writer = ParquetFileWriter::new("f", Box::new(Full), &fields, &options(&[])).unwrap();
+    let done = writer.write(&batch).and_then(|()| writer.finish(false));
+    let error = done.unwrap_err();
+    assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::Storage, Some("f")), "{error}");
+    assert!(error.to_string().contains("no storage space"), "{error}");
 }
 
 #[test]

@@ -34,9 +34,10 @@ use super::{
     options::{LEAST_BLOCK_SIZE, ParquetWriteOptions},
     reader::ParquetFile,
     schema::{Int96As, schema_with},
+    sink::Sink,
 };
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     format::WrittenFile,
     fs::OutputFile,
     limits,
@@ -63,7 +64,8 @@ pub struct ParquetFileWriter {
     leaves: Vec<ColumnDescPtr>,
     /// Position of each column's first leaf.
     first_leaf: Vec<usize>,
-    file: SerializedFileWriter<Box<dyn OutputFile>>,
+    file: SerializedFileWriter<Sink>,
+    out: Sink,
     encoder: Option<Encoder>,
     group_rows: usize,
     /// Least and greatest value of each FLOAT and DOUBLE column in this row group: the encoder leaves NaN out.
@@ -83,8 +85,9 @@ impl ParquetFileWriter {
         let schema = schema_with(fields, Int96As::Int96)?;
         let encoding_schema = schema_with(fields, Int96As::Fixed)?;
         let properties = Arc::new(options.properties(&[]));
-        let file =
-            SerializedFileWriter::new(out, schema.root_schema_ptr(), properties).map_err(|e| writing(path, e))?;
+        let out = Sink::new(out);
+        let file = SerializedFileWriter::new(out.clone(), schema.root_schema_ptr(), properties)
+            .map_err(|e| writing(path, e))?;
         let roots: Vec<usize> = (0..schema.num_columns()).map(|i| schema.get_column_root_idx(i)).collect();
         let mut first_leaf = vec![0; fields.len()];
         for (leaf, root) in roots.iter().enumerate().rev() {
@@ -99,6 +102,7 @@ impl ParquetFileWriter {
             leaves: schema.columns().to_vec(),
             first_leaf,
             file,
+            out,
             encoder: None,
             group_rows: 0,
             floats: vec![None; fields.len()],
@@ -180,8 +184,11 @@ impl ParquetFileWriter {
     /// Writes the footer and closes the file; durable when `sync`.
     pub fn finish(mut self, sync: bool) -> Result<WrittenFile> {
         self.end_row_group()?;
-        let Self { path, file, rows, bounds, .. } = self;
-        let out = file.into_inner().map_err(|e| writing(&path, e))?;
+        let Self { path, file, out, rows, bounds, .. } = self;
+        file.close().map_err(|e| writing(&path, e))?;
+        let out = out.into_file().ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "somebody else still writes the data file").with("file", &path)
+        })?;
         let size = out.close(sync)?;
         Ok(WrittenFile { size, rows, bounds })
     }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Result,
     io::{BatchStream, KvLayout, batch_bytes, joined_rows},
+    row::array_bytes,
 };
 
 /// Batches with fewer rows are put together before they are sorted.
@@ -22,7 +23,10 @@ const SMALL_ROWS: usize = 1024;
 /// Rows of a batch made of small ones.
 const JOINED_ROWS: usize = 8 * SMALL_ROWS;
 
-/// Bytes that sorting needs for a row: two places, and a key that is a number.
+/// Bytes of small ones that are put together at most.
+const JOINED_BYTES: usize = 64 << 20;
+
+/// Bytes that sorting needs for a row: two places, and a key that is a number. Of other keys it makes copies.
 const SORT_BYTES: usize = 40;
 
 /// A result batch is at most this part of the budget, or so many bytes.
@@ -75,6 +79,7 @@ pub struct WriteBuffer {
     /// small batches, to be joined
     small: Vec<RecordBatch>,
     small_rows: usize,
+    small_bytes: usize,
     bytes: usize,
     rows: usize,
     /// most bytes of a row, on an average of a batch
@@ -93,6 +98,7 @@ impl WriteBuffer {
             batches: Vec::new(),
             small: Vec::new(),
             small_rows: 0,
+            small_bytes: 0,
             bytes: 0,
             rows: 0,
             widest: 0,
@@ -108,15 +114,22 @@ impl WriteBuffer {
     }
 
     /// As [`Self::write`]; so many bytes of the rows are `held` by somebody else until they are drained, and take no memory here
-    /// but for what sorting needs.
+    /// but for what sorting needs. Small batches are copied.
     pub fn write_held(&mut self, batch: RecordBatch, held: usize) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
         let bytes = batch_bytes(&batch);
-        let sorting = if self.options.strict || held > 0 { batch.num_rows().saturating_mul(SORT_BYTES) } else { 0 };
+        let is_small = batch.num_rows() < SMALL_ROWS;
+        let held = if is_small { 0 } else { held };
+        let sorting = if self.options.strict || held > 0 { self.sorting_bytes(&batch) } else { 0 };
         self.bytes = self.bytes.saturating_add(bytes.saturating_sub(held)).saturating_add(sorting);
         self.widest = self.widest.max(bytes.div_ceil(batch.num_rows().max(1)));
-        if batch.num_rows() < SMALL_ROWS {
+        if is_small {
+            // what came before goes together while it has less than that
+            if self.small_bytes.saturating_add(bytes) > JOINED_BYTES {
+                self.join_small()?;
+            }
             self.small_rows += batch.num_rows();
+            self.small_bytes = self.small_bytes.saturating_add(bytes);
             self.small.push(batch);
             if self.small_rows >= JOINED_ROWS {
                 self.join_small()?;
@@ -130,6 +143,13 @@ impl WriteBuffer {
             return Ok(false);
         }
         Ok(!self.spill()?)
+    }
+
+    /// Bytes that sorting needs for some rows.
+    fn sorting_bytes(&self, batch: &RecordBatch) -> usize {
+        let keys = self.layout.key.iter().map(|at| batch.column(*at));
+        let copied = keys.filter(|key| !key.data_type().is_primitive()).map(array_bytes);
+        batch.num_rows().saturating_mul(SORT_BYTES).saturating_add(copied.fold(0, usize::saturating_add))
     }
 
     /// Bytes held in memory.
@@ -249,6 +269,7 @@ impl WriteBuffer {
         }
         self.small.clear();
         self.small_rows = 0;
+        self.small_bytes = 0;
         Ok(())
     }
 
@@ -344,6 +365,33 @@ mod tests {
         }
         assert_eq!((buffer.batches.len(), buffer.rows()), (2, 20_000));
         assert_eq!(testing::all_records(&layout, buffer.drain().unwrap()), all);
+    }
+
+    /// Copies of a caller's rows counted as the caller's, and were put together whatever they held.
+    #[test]
+    fn small_batches_are_copies_that_count_and_stay_small() {
+        let layout = Arc::new(testing::layout(&[TypeKind::Int, TypeKind::VarChar(1 << 30)], &[0], &[]));
+        let options = WriteBufferOptions {
+            budget: usize::MAX,
+            spill: None,
+            max_disk_size: u64::MAX,
+            strict: false,
+            batch_rows: 8192,
+            ahead: false,
+        };
+        let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
+        let long = |k: i32| Record {
+            fields: vec![Datum::Int(k), Datum::String("x".repeat(JOINED_BYTES / 2))],
+            sequence: i64::from(k),
+            kind: 0,
+        };
+        for k in 0..3 {
+            let batch = testing::batch(&layout, &[long(k)]);
+            buffer.write_held(batch.clone(), batch_bytes(&batch)).unwrap();
+        }
+        assert!(buffer.memory_used() >= 3 * (JOINED_BYTES / 2), "{}", buffer.memory_used());
+        buffer.join_small().unwrap();
+        assert_eq!(buffer.batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [1, 1, 1]);
     }
 
     #[test]

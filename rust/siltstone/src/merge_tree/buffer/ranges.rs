@@ -23,11 +23,14 @@ use crate::{
 /// Ranges at most: each is looked for in all rows.
 const MOST_RANGES: usize = 32;
 
+/// A range may have so many times the rows that it should have: more are not copied once more, and the rows are sorted at once.
+const LARGEST: usize = 4;
+
 /// Keys of a sample for each range.
 const SAMPLED: usize = 64;
 
 /// The places of the rows in each range, ranges in order of keys and rows in order of arrival, if there are more than `most` rows
-/// in no order. Rows of equal keys are in one range. Where keys begin alike there may be fewer ranges.
+/// in no order. Rows of equal keys are in one range. Where keys begin alike there may be fewer ranges, or none.
 pub(super) fn key_ranges<C: KeyCodec>(
     codec: &C,
     batches: &[RecordBatch],
@@ -58,7 +61,8 @@ pub(super) fn key_ranges<C: KeyCodec>(
             places[range].push((number, row));
         }
     }
-    Ok(Some(places))
+    let is_large = |range: &Vec<Place>| range.len() / LARGEST > most;
+    Ok((!places.iter().any(is_large)).then_some(places))
 }
 
 /// The sorted rows of one range after the other.
@@ -187,6 +191,9 @@ mod tests {
         assert_eq!(super::key_ranges(&codec, &[alike], 10).unwrap(), None);
         let ordered = batch((0..100).map(|k| format!("{k:03}")).collect());
         assert_eq!(super::key_ranges(&codec, &[ordered], 10).unwrap(), None);
+        let skewed =
+            batch((0..100).map(|k| if k < 5 { format!("{k:03}") } else { format!("the same {}", 200 - k) }).collect());
+        assert_eq!(super::key_ranges(&codec, &[skewed], 10).unwrap(), None);
         let mixed = batch((0..100).map(|k| format!("{:03}", (k * 37) % 100)).collect());
         let ranges = super::key_ranges(&codec, &[mixed], 10).unwrap().unwrap();
         assert_eq!((ranges.len(), ranges.iter().map(Vec::len).sum::<usize>()), (10, 100));

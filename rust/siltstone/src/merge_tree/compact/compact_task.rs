@@ -1,7 +1,10 @@
 //! Carrying out a unit: files are upgraded where that is enough, rewritten where it is not (semantics a.8;
 //! `MergeTreeCompactTask`).
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     CompactResources, CompactUnit,
@@ -13,7 +16,7 @@ use crate::{
     deletion_vectors::DeletionMap,
     io::{
         BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable,
-        delete_unused,
+        delete_unused, levels_changed,
     },
     manifest::{BucketId, CompactIncrement, DataFileFields, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
@@ -27,7 +30,7 @@ use crate::{
             wrapper::{MergeFunctionWrapper, Probe, Rule},
         },
         merge_function::for_table,
-        read::{LevelRule, SectionReader, WrapperFactory, level_rule, took_in, took_in_under},
+        read::{LevelRule, SectionReader, WrapperFactory, level_rule, took_in},
         ties::{CommitOrder, is_late},
     },
     options::CoreOptions,
@@ -83,7 +86,7 @@ pub fn run_compaction(
 /// take all files.
 fn takes_in_without_lookup(options: &CoreOptions) -> bool {
     let rewriter = MergeTreeCompactRewriter::of(options);
-    options.needs_lookup() && options.merge_engine.computes() && rewriter == MergeTreeCompactRewriter::FullChangelog
+    options.needs_lookup() && options.levels_matter() && rewriter == MergeTreeCompactRewriter::FullChangelog
 }
 
 /// All files to the highest level: nothing is left out.
@@ -135,7 +138,7 @@ fn run_unit(
         drop_deletes: unit.output_level != 0
             && (ctx.options.deletion_vectors_enabled || unit.output_level >= tree.highest_non_empty()),
         max_level: tree.max_level(),
-        newest_above: files.iter().filter(|file| file.level > 0).map(|file| file.schema_id).max(),
+        other_rule: HashMap::new(),
         left: left_up_to(files, unit),
         above: left_above(files, unit),
         key_types,
@@ -186,8 +189,8 @@ struct CompactTask<'a> {
     resources: &'a CompactResources,
     drop_deletes: bool,
     max_level: i32,
-    /// the newest schema of the files of the bucket above level 0
-    newest_above: Option<i64>,
+    /// whether levels meant something else at some time since a schema
+    other_rule: HashMap<i64, bool>,
     /// names of known files up to the output level that the unit leaves where they are
     left: Vec<String>,
     /// files of the levels above the output: older rows
@@ -288,14 +291,18 @@ impl CompactTask<'_> {
         }
     }
 
-    /// Whether readers would take the levels otherwise if a file only moved up: they go by the newest schema of the files above level
-    /// 0 ([`took_in`]), and this one may be of a schema from before an alter, or of a handle from before it.
-    fn is_of_other_rule(&self, file: &DataFileMeta) -> Result<bool> {
-        let newest = self.newest_above.unwrap_or(file.schema_id).max(file.schema_id);
-        if newest == self.ctx.schema.id || !self.ctx.options.merge_engine.computes() {
+    /// Whether readers may take the levels otherwise if a file only moved up: they go by the newest schema of the files above level
+    /// 0 ([`took_in`]), of those that they look at, and this one is of a schema from before an alter, or of a handle from before it.
+    fn is_of_other_rule(&mut self, file: &DataFileMeta) -> Result<bool> {
+        if file.schema_id == self.ctx.schema.id {
             return Ok(false);
         }
-        Ok(took_in_under(self.ctx, newest)? != self.ctx.options.needs_lookup())
+        if let Some(known) = self.other_rule.get(&file.schema_id) {
+            return Ok(*known);
+        }
+        let is_other = levels_changed(self.ctx, file.schema_id, self.ctx.schema.id)?.is_some();
+        self.other_rule.insert(file.schema_id, is_other);
+        Ok(is_other)
     }
 
     fn has_expired_rows(&self, file: &DataFileMeta) -> Result<bool> {

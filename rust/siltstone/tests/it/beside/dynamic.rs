@@ -41,6 +41,27 @@ fn two_writers_of_the_same_new_keys_agree_on_their_buckets() {
     assert!(calls > 30, "{calls}");
 }
 
+/// The update had found the row in one bucket, and wrote it into another one, where nobody had changed anything: the key was no more
+/// in the index.
+#[test]
+fn an_update_does_not_bring_back_rows_that_an_overwrite_has_taken_away() {
+    for options in [&[][..], &[("changelog-producer", "lookup")]] {
+        let (io, _) = begun(options);
+        let set = BTreeMap::from([("v".to_owned(), "0".to_owned())]);
+        let change = ModifyArgs { filter: Some(Condition::Sql("k = 2".to_owned())), set, threads: Some(1) };
+        let calls = before_each_call(
+            &io,
+            |fs| table(fs).modify(&change),
+            |fs| drop(overwrite(fs, &[(7, 7)]).unwrap()),
+            |call, fs, end| {
+                end.unwrap_or_else(|error| panic!("call {call}: {error}"));
+                assert_eq!(rows(fs), [(7, 7)], "call {call}");
+            },
+        );
+        assert!(calls > 30, "{calls}");
+    }
+}
+
 /// Its rows were assigned by the index that the overwrite has replaced.
 #[test]
 fn a_writer_beside_an_overwrite_puts_keys_where_they_are_now() {

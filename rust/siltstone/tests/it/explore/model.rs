@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::world::partition;
+use super::world::{BASE, partition};
 
 /// Rows by key, in order; a row that is there twice is twice in it.
 pub(super) type Rows = Vec<(i32, i64)>;
@@ -288,11 +288,13 @@ impl State {
             branch.versions.get(id).is_some_and(|other| Arc::ptr_eq(rows, other)).then_some(*id)
         };
         let common = main.versions.iter().filter_map(is_common).max().unwrap_or(0);
+        let first = branch.versions.keys().next().copied().unwrap_or(0);
         let mut versions = main.versions.clone();
         versions.retain(|id, _| *id <= common);
         versions.extend(branch.versions.into_iter().filter(|(id, _)| *id <= last));
         self.lines.insert("main".to_owned(), Line { versions, columns: branch.columns });
-        self.tags.retain(|_, (id, _)| *id <= common);
+        // of the versions that both have the branch's tags stay: the one that it was made from
+        self.tags.retain(|name, (id, _)| *id < first || (*id <= common && name == BASE));
         vec![self]
     }
 }

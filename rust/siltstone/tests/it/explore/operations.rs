@@ -140,7 +140,7 @@ impl Kind {
 }
 
 impl Operation {
-    fn consumer(self) -> &'static str {
+    pub(super) fn consumer(self) -> &'static str {
         ["reader", "other"][usize::from(self.number % 2 == 0)]
     }
 

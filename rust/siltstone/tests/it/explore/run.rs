@@ -150,11 +150,24 @@ impl Case {
 impl Ended {
     /// Nobody knows whether it happened.
     pub(super) fn is_unknown(&self) -> bool {
-        self.span.died || (self.span.injected && self.result.is_err())
+        let says = |e: &siltstone::Error| {
+            let text = e.to_string();
+            let said = [
+                "it is not known",
+                "was published, and snapshots were made under it",
+                "may be where they were",
+                "while the table was rescaled",
+            ];
+            said.iter().any(|said| text.contains(said))
+        };
+        self.span.died || self.result.as_ref().is_err_and(|e| self.span.injected || says(e))
     }
 
-    /// It has taken effect, and said that it could not remove all that it was to remove: the next upkeep does.
+    /// It may have taken effect without removing all that it was to remove: the next upkeep does.
     pub(super) fn leaves(&self) -> bool {
+        if self.span.died && self.operation.verb.takes_back() {
+            return true;
+        }
         let says = |note: &String| note.contains("but not all of its files were removed");
         let done = self.result.as_ref().ok().filter(|_| self.span.injected && self.operation.verb.takes_back());
         done.is_some_and(|done| done.notes.iter().any(says))
@@ -196,8 +209,12 @@ impl Ended {
             return tags.iter().map(one).collect();
         }
         if let (Effect::Forward(name), true) = (&self.effect, optional || self.result.is_ok()) {
-            let part = Step { effect: Effect::ForwardPart(name.clone()), optional: true, ..step(None) };
-            return vec![part, step(None)];
+            let part = Step { effect: Effect::ForwardPart(name.clone()), ..step(None) };
+            // what came to the branch after it was read
+            let later =
+                self.result.as_ref().is_ok_and(|done| done.notes.iter().any(|n| n.contains("fast-forward again")));
+            let end = if later { part.clone() } else { step(None) };
+            return vec![Step { optional: true, ..part }, end];
         }
         match &self.result {
             _ if optional && commits => {
@@ -206,14 +223,26 @@ impl Ended {
             }
             _ if optional => vec![step(None)],
             Ok(done) if commits => {
-                let mut passing = if taken_back { self.tried(log) } else { Vec::new() };
-                for snapshot in done.snapshots.iter().rev() {
-                    if let Some(at) = passing.iter().rposition(|id| *id == snapshot.id) {
-                        passing.remove(at);
+                // a compaction that came with it, of which it says that it may be there
+                let unknown = done.notes.iter().any(|note| note.contains("it is not known"));
+                let mut own: BTreeSet<i64> = done.snapshots.iter().map(|snapshot| snapshot.id).collect();
+                let last = own.last().copied();
+                let tried = if taken_back || unknown { self.tried(log) } else { own.iter().copied().collect() };
+                let mut steps = Vec::new();
+                // the last time that it gave a name is the one that counts
+                for id in tried.into_iter().rev() {
+                    if own.remove(&id) {
+                        steps.push(step(Some(id)));
+                    } else if taken_back {
+                        steps.push(Step { optional: true, passing: true, ..step(Some(id)) });
+                    } else if Some(id) > last {
+                        steps.push(Step { optional: true, to: u64::MAX, ..step(Some(id)) });
                     }
                 }
-                let passing = passing.into_iter().map(|id| Step { optional: true, passing: true, ..step(Some(id)) });
-                passing.chain(done.snapshots.iter().map(|snapshot| step(Some(snapshot.id)))).collect()
+                // what it has found to be there already
+                steps.extend(own.into_iter().rev().map(|id| step(Some(id))));
+                steps.reverse();
+                steps
             }
             Ok(_) if self.effect != Effect::Nothing => vec![step(None)],
             _ => Vec::new(),
@@ -221,14 +250,28 @@ impl Ended {
     }
 
     /// Whether its error says that it gave up, and why.
-    pub(super) fn may_give_up(&self, kind: ErrorKind) -> bool {
+    pub(super) fn may_give_up(&self, error: &siltstone::Error) -> bool {
         use ErrorKind::{
-            BranchExists, BranchNotFound, CommitConflict, CommitRetriesExhausted, InvalidArgument, InvalidOption,
-            SnapshotExpired, SnapshotNotFound, TagExists, TagNotFound, UnsupportedFeature, UpkeepRunning, VersionInUse,
+            BranchExists, BranchNotFound, CommitConflict, CommitRetriesExhausted, IllegalSchemaChange, InvalidArgument,
+            InvalidOption, SnapshotExpired, SnapshotNotFound, TagExists, TagNotFound, UnsupportedFeature,
+            UpkeepRunning, VersionInUse,
         };
         let verb = self.operation.verb;
-        match kind {
+        match error.kind() {
             CommitConflict | CommitRetriesExhausted => true,
+            // a fast-forward has replaced the schemas of main
+            ErrorKind::TableNotFound => {
+                let text = error.to_string();
+                text.contains("or a fast-forward has replaced the schema") || text.contains("it is not known whether")
+            }
+            // the changes that it reads are told elsewhere from an alter on
+            ErrorKind::SchemaMismatch => verb == Verb::Changes,
+            // main's schemas are partly the branch's, for the moment
+            UpkeepRunning if error.to_string().contains("main goes forward to branch") => true,
+            // a commit under options that have changed meanwhile, which others rely on
+            ErrorKind::Storage => error.to_string().contains("it is not known what it means"),
+            // files that an option which says what levels mean would make other rows of
+            IllegalSchemaChange => verb.sets_option() || verb == Verb::AddColumn || verb.takes_back(),
             BranchNotFound => verb == Verb::WriteBranch || !verb.commits(),
             InvalidOption | UnsupportedFeature => verb.sets_option(),
             // rows wait for a compaction
