@@ -24,6 +24,8 @@ _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "l
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
 #: Rows and bytes of batches that are put together into a frame, where polars does not ask for another number of rows.
 _ROWS, _BYTES = 100_000, 32 << 20
+#: Rows of a batch, of which each becomes a frame first; those of large rows have less.
+_BATCH = 1 << 16
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 
 
@@ -40,22 +42,26 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
     import polars as pl
     from polars.io.plugins import register_io_source
 
+    asked: list[Any] = []  # what has told its columns, until rows are asked for
+
     def schema() -> Any:
-        return pl.Schema(scan)
+        asked[:] = [scan._plan()]  # noqa: SLF001  # Scan's own
+        return pl.Schema(asked[0])
 
     def rows(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        yield from _frames(scan, columns, predicate, limit, batch_size)
+        told = asked.pop() if asked else scan
+        narrowed = _narrowed(scan, told, columns, predicate, limit, batch_size)
+        yield from _frames(narrowed, columns, predicate, limit, batch_size)
 
     return register_io_source(rows, schema=schema, is_pure=False)
 
 
 def _frames(
-    scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
+    narrowed: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
 ) -> Iterator[pl.DataFrame]:
     left = limit
-    narrowed = _narrowed(scan, columns, predicate, limit, batch_size)
     # what a limit leaves out is not read: nothing waits for more rows
     for together in _put_together(narrowed, 0 if limit is not None else batch_size or _ROWS):
         frame = together if predicate is None else together.filter(predicate)
@@ -91,19 +97,27 @@ def _put_together(scan: Scan, rows: int) -> Iterator[pl.DataFrame]:
 
 
 def _narrowed(
-    scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
+    scan: Scan,
+    told: Any,
+    columns: list[str] | None,
+    predicate: pl.Expr | None,
+    limit: int | None,
+    batch_size: int | None,
 ) -> Scan:
-    """The scan of what is needed; a limit is for rows that satisfy the whole predicate."""
+    """The scan of what is needed; a limit is for rows that satisfy the whole predicate. ``told`` has its columns."""
     needed = columns
     if predicate is not None:
-        scan = scan.narrowed(condition=of_same_kinds(condition_of(predicate), scan))
+        scan = scan.narrowed(condition=of_same_kinds(condition_of(predicate), told))
         names = predicate.meta.root_names()
         needed = None if columns is None else [*columns, *[n for n in dict.fromkeys(names) if n not in columns]]
     elif limit is not None:
         scan = scan.narrowed(limit=limit)
     if needed is not None:
-        scan = scan.narrowed(columns=needed or _first_name(scan))
-    return scan if batch_size is None else scan.narrowed(batch_size=max(batch_size, 1))
+        scan = scan.narrowed(columns=needed or _first_name(told))
+    if batch_size is None:
+        # a limit asks for few rows
+        return scan if limit is not None or scan.request.get("batch_size") else scan.narrowed(batch_size=_BATCH)
+    return scan.narrowed(batch_size=max(batch_size, 1))
 
 
 def _first_name(scan: Scan) -> list[str]:

@@ -30,7 +30,11 @@ pub(crate) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Vec<(
 
 /// The messages of a full compaction, which gives rows that wait their buckets.
 pub(crate) fn compacted(ctx: &TableContext) -> Result<Vec<CommitMessage>> {
-    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
+    compacted_by(ctx, true)
+}
+
+fn compacted_by(ctx: &TableContext, full: bool) -> Result<Vec<CommitMessage>> {
+    let plan = plan_compaction(ctx, &CompactRequest { full, ..CompactRequest::default() })?;
     let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let mut messages = Vec::new();
     for task in &plan.tasks {
@@ -44,7 +48,15 @@ pub(crate) fn compacted(ctx: &TableContext) -> Result<Vec<CommitMessage>> {
 
 /// A full compaction; one that was given up is an error.
 pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
-    let messages = compacted(table.context())?;
+    committed(table, compacted(table.context())?)
+}
+
+/// A compaction of what the options say; one that was given up is an error.
+pub(crate) fn compact_some(table: &Table) -> Result<CommitOutcome> {
+    committed(table, compacted_by(table.context(), false)?)
+}
+
+fn committed(table: &Table, messages: Vec<CommitMessage>) -> Result<CommitOutcome> {
     let mut outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
     match std::mem::take(&mut outcome.compaction) {
         CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),

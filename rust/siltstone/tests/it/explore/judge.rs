@@ -142,6 +142,7 @@ impl Run {
             Ok(done) => {
                 let known = [
                     "Commit failed after",
+                    "Give up committing",
                     "dropped or renamed while it was open",
                     "a consumer has begun at snapshot",
                     "it is not known",

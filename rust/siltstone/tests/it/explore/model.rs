@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::world::{BASE, partition};
+use super::world::{BASE, Merges, partition};
 
 /// Rows by key, in order; a row that is there twice is twice in it.
 pub(super) type Rows = Vec<(i32, i64)>;
@@ -57,6 +57,8 @@ pub(super) enum Effect {
     #[default]
     Nothing,
     Put(Rows),
+    /// Rows that are merged with those of their keys.
+    Merge(Merges, Rows),
     Replace(Rows),
     /// Rows instead of those of a partition.
     ReplacePartition(Rows, i32),
@@ -150,11 +152,15 @@ impl Search<'_> {
 
     fn after(&self, state: &State, step: &Step, happened: u64) -> Vec<State> {
         let before = self.steps.iter().enumerate().filter(|(at, _)| happened & (1 << at) != 0);
-        // of an operation that makes several snapshots the first has the effect
-        let mut own = before.map(|(_, other)| other).filter(|other| other.operation == step.operation);
-        let is_first = own.all(|other| other.passing);
-        let effect = if is_first || step.passing || step.id.is_none() { &step.effect } else { &Effect::Nothing };
-        let mut all = state.after(&step.branch, effect);
+        // of an operation that makes several snapshots the first has the effect; when that was taken back, the next one
+        let own: Vec<_> = before.map(|(_, other)| other).filter(|other| other.operation == step.operation).collect();
+        let mut all = Vec::new();
+        if step.id.is_none() || own.iter().all(|other| other.passing) {
+            all.extend(state.after(&step.branch, &step.effect));
+        }
+        if step.id.is_some() && !own.is_empty() {
+            all.extend(state.after(&step.branch, &Effect::Nothing));
+        }
         if step.leaves {
             all = all.iter().flat_map(|next| next.with_some_tags_of(state)).collect();
         }
@@ -173,6 +179,18 @@ impl Search<'_> {
         }
         all
     }
+}
+
+fn merged(mut rows: Rows, how: Merges, new: &Rows) -> Rows {
+    for (key, value) in new {
+        match rows.iter_mut().find(|row| row.0 == *key) {
+            Some(row) if how == Merges::Sum => row.1 += value,
+            Some(row) if how == Merges::Largest => row.1 = row.1.max(*value),
+            Some(row) => row.1 = *value,
+            None => rows.push((*key, *value)),
+        }
+    }
+    rows
 }
 
 /// Under this id is what becomes a snapshot; its step says which one.
@@ -198,6 +216,7 @@ impl State {
                 let others = rows.into_iter().filter(|row| new.iter().all(|new| new.0 != row.0));
                 line.add(NEW, others.chain(new.iter().copied()).collect());
             }
+            Effect::Merge(how, new) => line.add(NEW, merged(rows, *how, new)),
             Effect::Replace(new) => line.add(NEW, new.clone()),
             Effect::ReplacePartition(new, number) => {
                 let others = rows.into_iter().filter(|row| partition(row.0) != *number);

@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
     cleanup::Report,
-    commit::{Committable, OverwriteTarget},
+    commit::{CommitOutcome, Committable, OverwriteTarget},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
     predicate::Condition,
@@ -21,7 +21,8 @@ use siltstone::{
 use super::{
     model::{Effect, Rows},
     world::{
-        ABORTED, BASE, KEPT, Kind, LATE, MESSAGES, OLD, World, batch, message_row, open, partition, tag_of, write,
+        ABORTED, BASE, KEPT, Kind, LATE, MESSAGES, Merges, OLD, World, batch, message_row, open, partition, tag_of,
+        write,
     },
 };
 use crate::steps::{self, rows};
@@ -37,7 +38,7 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Write WriteCompacting WriteExpiring Compact Overwrite OverwritePartition DropPartition Truncate Delete Update CommitMessages
+    Write WriteCompacting WriteExpiring Compact CompactSome Overwrite OverwritePartition DropPartition Truncate Delete Update CommitMessages
     OverwriteWithMessages CompactManifests Analyze Rescale WriteBranch ExpireToOne Expire Rollback RollbackToTag RollbackToExpired TagLatest TagOldest TagReplace
     TagDelete TagRename BranchLatest BranchFromTag BranchForward BranchDelete BranchRename RemoveOrphans AddColumn
     Changes ResetConsumer DeleteConsumer ExpireConsumers Scan ExpireTags Abort SwitchVectors ChangeProducer
@@ -123,6 +124,9 @@ impl Verb {
 impl Kind {
     /// Whether streams tell what an operation does to the rows, and the consumer `reader` has not been told yet.
     pub(super) fn tells(self, operation: Operation) -> bool {
+        if self.merges != Merges::Newest {
+            return false;
+        }
         match operation.verb {
             Verb::Delete | Verb::Update => self.has_changelogs(),
             Verb::Changes => operation.consumer() != "reader",
@@ -144,8 +148,12 @@ impl Operation {
         ["reader", "other"][usize::from(self.number % 2 == 0)]
     }
 
-    fn row(self) -> (i32, i64) {
-        (200 + self.number, i64::from(self.number))
+    fn row(self, kind: Kind) -> (i32, i64) {
+        match kind.merges {
+            Merges::Newest => (200 + self.number, i64::from(self.number)),
+            // of a key that is there
+            _ => (1 + self.number % 3, 7 * i64::from(self.number)),
+        }
     }
 
     fn name(self) -> String {
@@ -170,37 +178,39 @@ impl Operation {
 
     /// Does it, and says what it does as soon as this is known. Files older than `start` may be orphans.
     pub(super) fn run(self, world: &World, fs: &FileIoRef, start: i64, effect: &mut Effect) -> Result<Done> {
-        let put = Effect::Put(vec![self.row()]);
+        let row = self.row(world.kind);
+        let put = world.kind.put(vec![row]);
         match self.verb {
             Verb::Write => {
                 *effect = put;
-                write(&open(fs, "main", &[("write-only", "true")])?, &[self.row()]).map(Done::from)
+                write(&open(fs, "main", &[("write-only", "true")])?, &[row]).map(Done::from)
             }
             Verb::WriteCompacting => {
                 *effect = put;
-                write(&open(fs, "main", &[])?, &[self.row()]).map(Done::from)
+                write(&open(fs, "main", &[])?, &[row]).map(Done::from)
             }
             Verb::WriteExpiring => {
                 *effect = put;
                 let options = [("snapshot.num-retained.min", "1"), ("snapshot.num-retained.max", "1")];
-                write(&open(fs, "main", &options)?, &[self.row()]).map(Done::from)
+                write(&open(fs, "main", &options)?, &[row]).map(Done::from)
             }
             Verb::WriteBranch => {
                 *effect = put;
-                write(&open(fs, "fix", &[])?, &[self.row()]).map(Done::from)
+                write(&open(fs, "fix", &[])?, &[row]).map(Done::from)
             }
             Verb::Compact => compact(fs, "main"),
+            Verb::CompactSome => steps::compact_some(&open(fs, "main", &[])?).map(done),
             Verb::CompactManifests => open(fs, "main", &[])?.compact_manifests().map(Done::from),
             Verb::Overwrite => {
-                *effect = Effect::Replace(vec![self.row()]);
+                *effect = Effect::Replace(vec![row]);
                 let table = open(fs, "main", &[])?;
-                let rows = [Ok(batch(&table, &[self.row()]))].into_iter();
+                let rows = [Ok(batch(&table, &[row]))].into_iter();
                 table.overwrite(rows, &everything()).map(Done::from)
             }
             Verb::OverwritePartition => {
-                *effect = Effect::ReplacePartition(vec![self.row()], partition(self.number));
+                *effect = Effect::ReplacePartition(vec![row], partition(self.number));
                 let table = open(fs, "main", &[])?;
-                let rows = [Ok(batch(&table, &[self.row()]))].into_iter();
+                let rows = [Ok(batch(&table, &[row]))].into_iter();
                 table.overwrite(rows, &OverwriteTarget::Dynamic).map(Done::from)
             }
             Verb::DropPartition => {
@@ -237,7 +247,7 @@ impl Operation {
         let messages = table.messages(&world.messages[usize::try_from(number).unwrap_or(0)])?;
         let replaces = self.verb == Verb::OverwriteWithMessages;
         let row = vec![message_row(number)];
-        *effect = if replaces { Effect::Replace(row) } else { Effect::Put(row) };
+        *effect = if replaces { Effect::Replace(row) } else { world.kind.put(row) };
         let committable = Committable { messages, ..Committable::default() };
         table.commit_messages(None, committable, replaces.then(everything).as_ref()).map(Done::from)
     }
@@ -361,8 +371,11 @@ fn version(id: i64) -> VersionArgs {
 }
 
 pub(super) fn compact(fs: &FileIoRef, branch: &str) -> Result<Done> {
-    let outcome = steps::compact(&open(fs, branch, &[])?)?;
-    Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes, ..Done::default() })
+    steps::compact(&open(fs, branch, &[])?).map(done)
+}
+
+fn done(outcome: CommitOutcome) -> Done {
+    Done { snapshots: outcome.snapshots, notes: outcome.notes, ..Done::default() }
 }
 
 fn modify(fs: &FileIoRef, key: i32, set: &[(&str, &str)]) -> Result<Done> {

@@ -214,12 +214,21 @@ impl Ended {
             let later =
                 self.result.as_ref().is_ok_and(|done| done.notes.iter().any(|n| n.contains("fast-forward again")));
             let end = if later { part.clone() } else { step(None) };
-            return vec![Step { optional: true, ..part }, end];
+            let part = Step { optional: true, ..part };
+            // one that died may have made writers give way that came between its first part and the next
+            let parts = if optional { vec![part.clone(), part] } else { vec![part] };
+            return parts.into_iter().chain([end]).collect();
         }
         match &self.result {
             _ if optional && commits => {
-                let ids: BTreeSet<i64> = self.tried(log).into_iter().collect();
+                let mut ids = self.tried(log);
+                ids.dedup();
                 ids.into_iter().map(|id| step(Some(id))).collect()
+            }
+            // what it has published and gave up, because others have taken it back
+            Err(_) if commits && taken_back => {
+                let passing = |id| Step { optional: true, passing: true, ..step(Some(id)) };
+                self.tried(log).into_iter().map(passing).collect()
             }
             _ if optional => vec![step(None)],
             Ok(done) if commits => {

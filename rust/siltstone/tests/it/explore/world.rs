@@ -20,7 +20,7 @@ use siltstone::{
 
 use super::{
     look,
-    model::{Line, Rows, State},
+    model::{Effect, Line, Rows, State},
     versions::{Reader, Versions},
 };
 use crate::crash::ROOT;
@@ -40,6 +40,17 @@ pub(super) const MESSAGES: i32 = 2;
 /// Messages that are aborted, and not committed: whoever does both at the same time gets what he asked for.
 pub(super) const ABORTED: i32 = MESSAGES;
 
+/// What becomes of rows of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Merges {
+    /// The newest one stays.
+    Newest,
+    /// The one with the largest value.
+    Largest,
+    /// One with the sum of their values.
+    Sum,
+}
+
 /// What kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
@@ -52,6 +63,7 @@ pub(super) struct Kind {
     pub(super) hides: bool,
     /// Rows can be deleted and updated.
     pub(super) modifies: bool,
+    pub(super) merges: Merges,
 }
 
 const LOOKUP: (&str, &str) = ("changelog-producer", "lookup");
@@ -63,10 +75,20 @@ const ROW_IDS: (&str, &str) = ("row-tracking.enabled", "true");
 const POSTPONED: (&str, &str) = ("bucket", "-2");
 const SWITCHES: (&str, &str) = ("deletion-vectors.modifiable", "true");
 
-const KEYED: Kind =
-    Kind { name: "plain", key: &["k"], partitioned: false, options: &[BUCKET, SWITCHES], hides: false, modifies: true };
+/// Compactions leave the highest level alone, soon.
+const SOON: (&str, &str) = ("num-sorted-run.compaction-trigger", "2");
 
-pub(super) const KINDS: [Kind; 9] = [
+const KEYED: Kind = Kind {
+    name: "plain",
+    key: &["k"],
+    partitioned: false,
+    options: &[BUCKET, SWITCHES],
+    hides: false,
+    modifies: true,
+    merges: Merges::Newest,
+};
+
+pub(super) const KINDS: [Kind; 11] = [
     KEYED,
     Kind { name: "lookup", options: &[BUCKET, LOOKUP, SWITCHES], ..KEYED },
     Kind { name: "vectors", options: &[BUCKET, VECTORS, SWITCHES], hides: true, ..KEYED },
@@ -91,6 +113,20 @@ pub(super) const KINDS: [Kind; 9] = [
     Kind { name: "append", key: &[], options: &[("bucket", "-1"), VECTORS, SWITCHES, ROW_IDS], ..KEYED },
     Kind { name: "partitions", key: &["p", "k"], partitioned: true, options: &[BUCKET, LOOKUP], ..KEYED },
     Kind { name: "postponed", options: &[POSTPONED], hides: true, modifies: false, ..KEYED },
+    Kind {
+        name: "sums",
+        options: &[BUCKET, SWITCHES, SOON, ("merge-engine", "aggregation"), ("fields.v.aggregate-function", "sum")],
+        modifies: false,
+        merges: Merges::Sum,
+        ..KEYED
+    },
+    Kind {
+        name: "largest",
+        options: &[BUCKET, SWITCHES, SOON, ("sequence.field", "v")],
+        modifies: false,
+        merges: Merges::Largest,
+        ..KEYED
+    },
 ];
 
 impl Kind {
@@ -105,6 +141,14 @@ impl Kind {
     /// Whether deletion vectors can be switched on and off.
     pub(super) fn switches(self) -> bool {
         self.options.contains(&SWITCHES)
+    }
+
+    /// What putting rows does.
+    pub(super) fn put(self, rows: Rows) -> Effect {
+        match self.merges {
+            Merges::Newest => Effect::Put(rows),
+            merges => Effect::Merge(merges, rows),
+        }
     }
 
     pub(super) fn has_changelogs(self) -> bool {
