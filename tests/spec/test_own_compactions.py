@@ -227,3 +227,21 @@ def test_messages_of_one_writer_that_mark_rows_are_shown_by_one_commit(make):
     t.expire_snapshots(retain_max=1, retain_min=1)
     assert compacted(t) == dict.fromkeys(range(100), 0) | {3: 5, 4: 5, 0: 9}
     assert t.maintenance.fsck(deep=True).ok
+
+
+@pytest.mark.parametrize("statement", ["delete", "update"])
+def test_a_statement_that_finds_its_rows_done_says_that_they_wait(make, statement):
+    """A delete that was cut short before its compaction, repeated, was a success without a word: its rows were still shown."""
+    t = make(COLUMNS, ["k"], bucket=1, deletion_vectors__enabled=True, write_only=True)
+    t.upsert(rows(10, 1))
+    t.compact()
+    done = (
+        (lambda: t.delete("k < 3")) if statement == "delete" else (lambda: t.update({"v": 2}, where="k < 3 and v = 1"))
+    )
+    assert done().affected_rows == 3
+    report = done()
+    assert report.affected_rows == 0 and report.invisible_rows > 0
+    assert any("t.compact()" in note for note in report.notes)
+    t.compact()
+    report = done()
+    assert (report.affected_rows, report.invisible_rows, report.notes) == (0, 0, [])

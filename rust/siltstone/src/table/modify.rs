@@ -199,7 +199,12 @@ impl Table {
         let committable = Committable { read: Some(read), looked_for: looked_for(), ..Committable::default() };
         let committed = writer.commit(committable);
         writer.close();
-        Ok(CommitReport { affected_rows: rows, ..committed? })
+        let mut report = CommitReport { affected_rows: rows, ..committed? };
+        if rows == 0 && self.context().options.skips_level0() {
+            // the statement may have been cut short before: what it did waits, and readers see the rows as they were
+            report.note_waiting(self.context());
+        }
+        Ok(report)
     }
 
     /// Where no rows are found, no commit asks whether the table is the one that was opened: one that was made in its place

@@ -63,10 +63,7 @@ impl CommitReport {
         if report.already_committed {
             report.notes.push("the identifier was committed before by this user: nothing was done".to_owned());
             // the compaction that was to show its rows may have been cut short
-            match waiting_rows(ctx) {
-                Ok(rows) => report.note_invisible(ctx, rows),
-                Err(error) => tracing::warn!(%error, table = ctx.name, "it was not found out whether rows wait"),
-            }
+            report.note_waiting(ctx);
             return report;
         }
         for file in messages.iter().flat_map(|m| &m.data.new_files) {
@@ -81,6 +78,14 @@ impl CommitReport {
             CompactionOutcome::Failed(e) => report.notes.push(format!("the compaction failed, rows are safe: {e}")),
         }
         report
+    }
+
+    /// Says how many rows of the newest version wait for a compaction.
+    pub(super) fn note_waiting(&mut self, ctx: &TableContext) {
+        match waiting_rows(ctx) {
+            Ok(rows) => self.note_invisible(ctx, rows),
+            Err(error) => tracing::warn!(%error, table = ctx.name, "it was not found out whether rows wait"),
+        }
     }
 
     /// Says how many rows wait for a compaction.
