@@ -101,6 +101,7 @@ OF_ONE_HANDLE = {
     "a function": (SUM, {"fields.v.aggregate-function": "max"}),
     "a group": (PARTIAL, {"fields.v.sequence-group": "w"}),
     "deletes": ({}, {"ignore-delete": "true"}),
+    "changelogs": ({"changelog-producer": "lookup"}, {"changelog-producer": "none"}),
 }
 
 
@@ -119,6 +120,13 @@ def test_options_of_one_handle_do_not_say_how_its_compactions_merge(cat, case):
     assert row_1(t) == before and t.count() == len(OLDER) + 1
     t.compact()
     assert not t.maintenance.fsck(deep=True).problems
+    # its rows are taken, and wait for a compaction by the rule of the table
+    h = cat.table("db.t", options=own | {"write-only": "false"})
+    for v in (7, 8, 9):
+        assert h.upsert([{"id": 1, "v": v, "w": "by it"}]).rows == 1
+    assert {f["level"] for f in t.files()} >= {0} and sum(f["level"] == 0 for f in t.files()) == 3
+    t.compact(full=True)
+    assert row_1(t)[0][1] == "by it" and t.count() == len(OLDER) + 1
 
 
 def test_an_upsert_that_comes_after_vectors_were_switched_off_is_read(cat):

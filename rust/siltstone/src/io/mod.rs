@@ -31,7 +31,8 @@ pub(crate) use indexed::by_embedded_index;
 pub use indexed::{IndexOfFile, has_index, index_of_file};
 pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
 pub use newer::{
-    altered, check_merges_alike, check_readable, check_rewritable, check_told_alike, levels_changed, lost_column,
+    altered, check_merges_alike, check_own_rule, check_readable, check_rewritable, check_told_alike, levels_changed,
+    lost_column,
 };
 pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use remembered::{Remembered, Upkeep};

@@ -100,17 +100,21 @@ pub fn check_merges_alike(ctx: &TableContext, merged_by: impl IntoIterator<Item 
 }
 
 /// An error when options that were given to the handle say otherwise than the stored ones how records are merged.
-fn check_own_rule(ctx: &TableContext) -> Result<()> {
-    let stored = match ctx.schemas.get(ctx.schema.id) {
-        // what has become of it is found where the place is looked at
-        Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
-        found => found?,
-    };
-    let then = CoreOptions::parse(&stored.options)?;
-    let levels = levels_option(&then, &ctx.options).or_else(|| levels_option(&ctx.options, &then));
+///
+/// # Errors
+/// `InvalidOption`.
+pub fn check_own_rule(ctx: &TableContext) -> Result<()> {
+    if !ctx.schema.has_primary_key() || ctx.options.raw == ctx.schema.options {
+        return Ok(());
+    }
+    let stored = CoreOptions::parse(&ctx.schema.options)?;
+    let levels = levels_option(&stored, &ctx.options).or_else(|| levels_option(&ctx.options, &stored));
+    // what such a compaction moves is told by nobody else
+    let told = (stored.changelog_producer != ctx.options.changelog_producer).then_some("changelog-producer");
+    let levels = levels.or(told);
     let own = || {
-        let own = TableSchema { options: ctx.options.raw.clone(), ..(*stored).clone() };
-        (own.options != stored.options).then(|| own_rule_changed(&stored, &own)).flatten()
+        let own = TableSchema { options: ctx.options.raw.clone(), ..(*ctx.schema).clone() };
+        own_rule_changed(&ctx.schema, &own)
     };
     let Some(option) = levels.map(str::to_owned).or_else(own) else { return Ok(()) };
     let text = format!(

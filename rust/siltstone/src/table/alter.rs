@@ -6,6 +6,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     cleanup::{upkeep_lock, with_effect},
+    options::CoreOptions,
     scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
     schema::{
         READ_BRANCHES, SchemaChange, TableSchema, VECTORS, levels_option_changed, losses, notes, switches_vectors_off,
@@ -96,8 +97,10 @@ impl Table {
     fn check_levels(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
         let Some(option) = levels_option_changed(old, new)? else { return Ok(()) };
         let ctx = self.context();
-        // readers of files with vectors pass over level 0, which whoever has written under the new schema knows
-        let with_level_0 = |newest: &Snapshot| option == VECTORS && newest.schema_id < new.id;
+        // readers of files with vectors pass over level 0, and Java moves its files up as they are, as if they were from before the
+        // alter; whoever has written under the new schema knows
+        let counts = option == VECTORS || CoreOptions::parse(&new.options)?.levels_matter();
+        let with_level_0 = |newest: &Snapshot| counts && newest.schema_id < new.id;
         let several = |newest: &Snapshot| has_several_levels(ctx, newest, with_level_0(newest));
         if !at_newest(ctx, |newest| newest.map_or(Ok(false), several))? {
             return Ok(());

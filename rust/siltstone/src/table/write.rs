@@ -1,6 +1,6 @@
 //! Writing and committing in one place: what a Python writer, an overwrite or a truncation does.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use arrow_array::RecordBatch;
 
@@ -19,10 +19,10 @@ use crate::{
         sync_contents,
     },
     compact::TaskResources,
-    io::TableContext,
+    io::{TableContext, check_own_rule},
     maintenance::automatic::Committer,
     manifest::DataFileMeta,
-    options::POSTPONE_BUCKET,
+    options::{CoreOptions, POSTPONE_BUCKET},
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     snapshot::{RemovedSnapshot, Snapshot},
     wire::{CommitMessage, unbundled},
@@ -145,8 +145,8 @@ impl Table {
         check_latest_index(self.context(), &commit)?;
         commit.commit_user().clone_into(&mut options.commit_user);
         let replaces = options.ignore_previous_files;
-        let write = TableWrite::new(self.context(), options.clone())?;
-        let ctx = self.context().clone();
+        let ctx = of_writer(self.context());
+        let write = TableWrite::new(&ctx, options.clone())?;
         let (kept, handed_out) = (KeptRows::of(&ctx, &options), HandedOut::of(&ctx, &options));
         let (failed, unpublished) = (None, None);
         Ok(TableWriter { ctx, options, write, commit, replaces, failed, unpublished, kept, handed_out, full: false })
@@ -636,6 +636,18 @@ pub(super) fn give_up_on_conflict(
         commit.give_up(messages);
     }
     outcome
+}
+
+/// The context of a writer: where options of its handle say otherwise than the table's how rows are merged, it compacts nothing.
+fn of_writer(ctx: &TableContext) -> TableContext {
+    match check_own_rule(ctx) {
+        Err(error) if !ctx.options.write_only => {
+            tracing::warn!(table = ctx.name, %error, "the writer compacts nothing");
+            let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
+            TableContext { options: Arc::new(quiet), ..ctx.clone() }
+        }
+        _ => ctx.clone(),
+    }
 }
 
 /// Rows of the table that no batch reader shows before a compaction.
