@@ -346,9 +346,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rows_that_come_one_by_one_are_joined() {
-        let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
+    /// A buffer that never spills.
+    fn unbounded(layout: &Arc<KvLayout>) -> WriteBuffer {
         let options = WriteBufferOptions {
             budget: usize::MAX,
             spill: None,
@@ -357,7 +356,13 @@ mod tests {
             batch_rows: 8192,
             ahead: false,
         };
-        let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
+        WriteBuffer::new(Arc::clone(layout), Arc::new(Deduplicate::new(false)), options).unwrap()
+    }
+
+    #[test]
+    fn rows_that_come_one_by_one_are_joined() {
+        let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
+        let mut buffer = unbounded(&layout);
         let record = |k: i32| Record { fields: vec![Datum::Int(k)], sequence: i64::from(k), kind: 0 };
         let all: Vec<Record> = (0..20_000).map(record).collect();
         for one in &all {
@@ -371,15 +376,7 @@ mod tests {
     #[test]
     fn small_batches_are_copies_that_count_and_stay_small() {
         let layout = Arc::new(testing::layout(&[TypeKind::Int, TypeKind::VarChar(1 << 30)], &[0], &[]));
-        let options = WriteBufferOptions {
-            budget: usize::MAX,
-            spill: None,
-            max_disk_size: u64::MAX,
-            strict: false,
-            batch_rows: 8192,
-            ahead: false,
-        };
-        let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
+        let mut buffer = unbounded(&layout);
         let long = |k: i32| Record {
             fields: vec![Datum::Int(k), Datum::String("x".repeat(JOINED_BYTES / 2))],
             sequence: i64::from(k),

@@ -63,7 +63,7 @@ pub fn run_compaction(
 ) -> Result<CompactIncrement> {
     check_merges_alike(ctx, [ctx.schema.id])?;
     if took_in(ctx, files)? != ctx.options.needs_lookup() {
-        // a rollback has brought them back from before an alter; looked up is what lies above level 0, and so that comes first
+        // another program has altered the table meanwhile; looked up is what lies above level 0, and so that comes first
         let plain = MergeTreeCompactRewriter::of(&ctx.options) == MergeTreeCompactRewriter::Plain;
         let unit = if plain { everything(ctx, files)? } else { above_level_0(ctx, files)? };
         return run_unit(ctx, partition, bucket, files, (&unit, Merged::ByRuleOfFiles), resources);
