@@ -35,7 +35,7 @@ fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
 ///
 /// # Errors
 /// `InvalidArgument` for a name that cannot be one; `TagExists`; `SnapshotNotFound`, `SnapshotExpired` or `TagNotFound`
-/// for the source.
+/// for the source; `UpkeepRunning` when its snapshot is being removed, and that does not end: the tag may be there.
 pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
     let (_, tags) = managers(ctx);
     check_new_name(name, request.allow_numeric)?;
@@ -164,11 +164,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// back, somebody may have replaced it: with the lock nobody can.
 fn kept_or_taken_back(ctx: &TableContext, tags: &TagManager, name: &str, tag: Tag) -> Result<Tag> {
     let patience = ctx.options.upkeep_lock_timeout.max(PATIENCE);
-    let lock = UpkeepLock::take(&ctx.fs, &ctx.location, patience).map_err(|e| {
-        let left =
-            format!("tag '{name}' is left and names a snapshot that is gone: delete it when the other job has ended");
-        expired(ctx, name, &tag.snapshot, "created").caused_by(e).hint(left)
-    })?;
+    let lock = UpkeepLock::take(&ctx.fs, &ctx.location, patience).map_err(|e| undecided(ctx, name, &tag.snapshot, e))?;
     if !is_there(tags, name, &tag)? {
         return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
@@ -177,6 +173,17 @@ fn kept_or_taken_back(ctx: &TableContext, tags: &TagManager, name: &str, tag: Ta
     }
     tags.delete_file(name)?;
     Err(expired(ctx, name, &tag.snapshot, "created"))
+}
+
+/// A tag that is there: whoever removes its snapshot may have seen it, and keep its files.
+fn undecided(ctx: &TableContext, name: &str, snapshot: &Snapshot, cause: Error) -> Error {
+    let id = snapshot.id;
+    let message = format!("tag '{name}' was created while snapshot {id} was removed: it is not known whether its files stay");
+    Error::new(cause.kind(), message)
+        .caused_by(cause)
+        .with("table", &ctx.name)
+        .with("tag", name)
+        .hint("read the tag when the other job has ended, and delete it if it cannot be read")
 }
 
 fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> Error {

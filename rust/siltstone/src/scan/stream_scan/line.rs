@@ -69,7 +69,7 @@ fn has_no_identity(kind: ErrorKind) -> bool {
 /// # Errors
 /// `SnapshotNotFound`: a rollback has taken it back.
 pub(super) fn check_follows(versions: &Versions, passed: &Passed) -> Result<()> {
-    let gone = || if passed.is_read { rolled_back(passed.id) } else { beginning_gone(passed.id) };
+    let gone = || gone(passed);
     let not_rolled_back = || {
         let removals = versions.snapshots.removals().read()?;
         if removals.rolled_back_since(passed.removals, passed.id) { Err(gone()) } else { Ok(()) }
@@ -83,6 +83,15 @@ pub(super) fn check_follows(versions: &Versions, passed: &Passed) -> Result<()> 
         Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Err(gone()),
         Err(e) => Err(e),
     }
+}
+
+/// What a stream has behind it and was a version is not after the newest one. Its file may still be there: a rollback says first
+/// what it takes back, then deletes it.
+///
+/// # Errors
+/// `SnapshotNotFound`: a rollback has taken it back.
+pub(super) fn check_not_ahead(passed: &Passed, newest: Option<i64>) -> Result<()> {
+    if passed.snapshot.is_some() && newest.is_none_or(|newest| newest < passed.id) { Err(gone(passed)) } else { Ok(()) }
 }
 
 /// What a consumer has read is the table's still, or has expired. Where its file does not say what that was, the time tells: no
@@ -99,6 +108,10 @@ pub(super) fn check_consumer(versions: &Versions, consumer: &Consumer) -> Result
         Some(_) => Err(rolled_back(read)),
         None => Ok(()),
     }
+}
+
+fn gone(passed: &Passed) -> Error {
+    if passed.is_read { rolled_back(passed.id) } else { beginning_gone(passed.id) }
 }
 
 fn rolled_back(last: i64) -> Error {

@@ -167,6 +167,9 @@ impl StreamScan {
         let newest = Versions::new(&self.ctx).snapshots.latest_id().map_err(|e| e.with("table", &self.ctx.name))?;
         self.end = Some(newest.unwrap_or(0));
         self.check_follows()?;
+        if let Some(passed) = &self.passed {
+            line::check_not_ahead(passed, newest).map_err(|e| e.with("table", &self.ctx.name))?;
+        }
         // a state was there when it was chosen
         if self.full.is_some() { Ok(()) } else { self.check_end().map_err(|e| e.with("table", &self.ctx.name)) }
     }
