@@ -100,8 +100,8 @@ class Tags(Collection):
             InvalidArgument: The name or the retention cannot be used.
             SnapshotNotFound: There is no such snapshot.
             SnapshotExpired: The snapshot has expired.
-            UpkeepRunning: The snapshot is being removed by another job, which does not end; the text says whether the tag
-                is there.
+            UpkeepRunning: The snapshot is being removed by another job, which does not end; the text says whether the
+                tag is there.
         """
         return self._make(name, version, as_of, retain, if_not_exists=if_not_exists, allow_numeric=allow_numeric)
 

@@ -3,6 +3,7 @@
 import urllib.parse
 
 import azure_server
+import cos_server
 import gcs_server
 import oss_server
 import pytest
@@ -12,7 +13,7 @@ from siltstone.errors import StorageError
 
 pytestmark = pytest.mark.stores
 
-SERVERS = {"azure": azure_server.Server, "gs": gcs_server.Server, "oss": oss_server.Server}
+SERVERS = {"azure": azure_server.Server, "gs": gcs_server.Server, "oss": oss_server.Server, "cos": cos_server.Server}
 
 
 @pytest.fixture(params=SERVERS)
@@ -21,7 +22,7 @@ def server(request, monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     server = SERVERS[request.param]()
-    if request.param == "oss":
+    if request.param in ("oss", "cos"):
         monkeypatch.setenv("HTTP_PROXY", server.url)
         monkeypatch.setenv("http_proxy", server.url)
     else:

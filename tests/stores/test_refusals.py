@@ -93,7 +93,7 @@ def test_options_are_honoured_or_refused(tmp_path):
     assert "s3.endpoint" in refused("s3://b-1/lake", {"s3.end-point": "x"}, UnknownOption)
     refused("s3://b-1/lake", {"s3.access-key": SECRET}, InvalidOption)
     refused(str(tmp_path), {"s3.access-key": SECRET}, InvalidOption)
-    assert "cosn" in refused("cosn://b-1/lake", {}, UnsupportedFeature)
+    assert "obs" in refused("obs://b-1/lake", {}, UnsupportedFeature)
     refused(f"s3://AKIA:{SECRET}@b-1/lake", {}, InvalidArgument)
     refused("s3://b-1/a/../lake", {}, InvalidArgument)
 

@@ -178,7 +178,8 @@ fn a_reader_of_changes_that_meets_a_fast_forward_half_way_says_that_its_beginnin
     let (worlds, pools) = (Worlds::default(), Pools::new());
     let mut told = 0;
     for calls in 20..60 {
-        let case: Case = format!("plain WriteExpiring1 Changes2 BranchForward3 / 0:e6! 1:{calls} 2:e5").parse().unwrap();
+        let case: Case =
+            format!("plain WriteExpiring1 Changes2 BranchForward3 / 0:e6! 1:{calls} 2:e5").parse().unwrap();
         let run = case.run(&worlds, &pools, Look::Short);
         assert_eq!(run.problems, Vec::<String>::new(), "{case}");
         told += run.gave_up.iter().filter(|text| text.contains("was taken back by a rollback")).count();
@@ -194,7 +195,11 @@ fn a_tag_that_is_made_beside_an_expiry_that_does_not_end_is_said_to_be_there() {
     let case = "sums TagOldest1 OverwriteWithMessages4,Expire6 / 1:e2 1:e3 0:e2 1:e2".parse::<Case>().unwrap();
     let run = case.run(&Worlds::default(), &Pools::new(), Look::Whole);
     assert_eq!(run.problems, Vec::<String>::new(), "{case}");
-    assert!(run.gave_up.iter().any(|text| text.contains("it is not known whether its files stay")), "{:?}", run.gave_up);
+    assert!(
+        run.gave_up.iter().any(|text| text.contains("it is not known whether its files stay")),
+        "{:?}",
+        run.gave_up
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::kind::Kind;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Storages of Paimon that this version does not reach.
-const OTHERS: [&str; 8] = ["cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
+const OTHERS: [&str; 6] = ["obs", "hdfs", "viewfs", "tos", "dfs", "http"];
 
 /// A bucket of a store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,9 +102,9 @@ pub(super) fn parse(location: &str) -> Result<Address> {
 pub(super) fn unsupported(scheme: &str) -> Error {
     let hint = if OTHERS.contains(&scheme.to_ascii_lowercase().as_str()) {
         "this version of siltstone works on local file systems, S3 (s3://, s3a://, s3n://), Azure Blob Storage (abfs://, abfss://, \
-         wasb://, wasbs://), Google Cloud Storage (gs://) and OSS (oss://)"
+         wasb://, wasbs://), Google Cloud Storage (gs://), OSS (oss://) and COS (cosn://, cos://)"
     } else {
-        "siltstone knows local paths, file://, s3://, abfs://, wasb://, gs:// and oss://"
+        "siltstone knows local paths, file://, s3://, abfs://, wasb://, gs://, oss:// and cosn://"
     };
     Error::unsupported(format!("the storage '{scheme}'")).hint(hint)
 }
@@ -185,6 +185,8 @@ mod tests {
             ("s3://b/dt=2026-11-20/é f", "s3://b", "dt=2026-11-20/é f"),
             ("oss://b/w", "oss://b", "w"),
             ("gs://b/w", "gs://b", "w"),
+            ("cosn://b-1/w", "cos://b-1", "w"),
+            ("cos://b-1/w", "cos://b-1", "w"),
             ("abfss://c@Acc.dfs.core.windows.net/w", "azure://c@acc.blob.core.windows.net", "w"),
             ("wasb://c@acc.blob.core.windows.net", "azure://c@acc.blob.core.windows.net", ""),
         ] {
@@ -211,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(parse(location).unwrap_err().kind(), ErrorKind::InvalidArgument, "{location:?}");
         }
-        for location in ["cosn://b/a", "hdfs://n:8020/a", "obs://b/x", "x://b"] {
+        for location in ["hdfs://n:8020/a", "obs://b/x", "x://b"] {
             let error = parse(location).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{location}");
             assert!(error.message().contains(location.split(':').next().unwrap()), "{error}");

@@ -70,7 +70,8 @@ impl Answer {
         } else if text.starts_with("GcsErrorResponse") {
             field("reason")
         } else {
-            let is_answer = ["S3Error", "AzblobError", "OssError"].iter().any(|name| text.starts_with(name));
+            let is_answer =
+                ["S3Error", "AzblobError", "OssError", "CosError"].iter().any(|name| text.starts_with(name));
             field("code").filter(|_| is_answer)
         };
         match code {
@@ -155,6 +156,7 @@ fn session_token(kind: Kind) -> &'static str {
         Kind::Azure => "fs.azure.sas.<container>.<account>.dfs.core.windows.net or AZURE_STORAGE_SAS_TOKEN",
         Kind::Google => "fs.gs.auth.service.account.json.keyfile or GOOGLE_APPLICATION_CREDENTIALS",
         Kind::Oss => "fs.oss.securityToken or ALIBABA_CLOUD_SECURITY_TOKEN",
+        Kind::Cos => "fs.cosn.userinfo.sessionToken or TENCENTCLOUD_TOKEN",
     }
 }
 

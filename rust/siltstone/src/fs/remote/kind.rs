@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Google,
     /// Alibaba Cloud OSS.
     Oss,
+    /// Tencent Cloud COS.
+    Cos,
 }
 
 /// What a kind is called, and how messages name what to check.
@@ -30,7 +32,7 @@ struct About {
     condition: &'static str,
 }
 
-const KINDS: [About; 4] = [
+const KINDS: [About; 5] = [
     About {
         kind: Kind::S3,
         name: "s3",
@@ -72,6 +74,16 @@ const KINDS: [About; 4] = [
         endpoint: "fs.oss.endpoint",
         condition: "x-oss-forbid-overwrite: true; it has no effect in buckets with versions",
     },
+    About {
+        kind: Kind::Cos,
+        name: "cos",
+        schemes: &["cosn", "cos"],
+        prefixes: &["fs.cosn."],
+        example: "cosn://bucket-1250000000/path",
+        keys: "fs.cosn.userinfo.secretId and fs.cosn.userinfo.secretKey, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY",
+        endpoint: "fs.cosn.bucket.region (or fs.cosn.bucket.endpoint_suffix)",
+        condition: "x-cos-forbid-overwrite: true; it has no effect in buckets with versions",
+    },
 ];
 
 impl Kind {
@@ -87,12 +99,13 @@ impl Kind {
     }
 
     fn about(self) -> &'static About {
-        let [s3, azure, google, oss] = &KINDS;
+        let [s3, azure, google, oss, cos] = &KINDS;
         match self {
             Self::S3 => s3,
             Self::Azure => azure,
             Self::Google => google,
             Self::Oss => oss,
+            Self::Cos => cos,
         }
     }
 
@@ -148,6 +161,11 @@ impl Kind {
     /// Whether the end of an object can be asked for before its size is known.
     pub(super) fn reads_ends(self) -> bool {
         self != Self::Azure
+    }
+
+    /// Whether the store copies an object. COS wants the host of the bucket in the request, where OpenDAL puts its name.
+    pub(super) fn copies(self) -> bool {
+        self != Self::Cos
     }
 
     /// Whether directories may be objects: empty ones that say so, as Hadoop makes them and as accounts with a hierarchical namespace

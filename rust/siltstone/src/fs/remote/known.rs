@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Options of storages that this version does not reach.
-const OTHERS: [&str; 5] = ["oss.", "fs.cosn.", "fs.obs.", "obs.", "fs.cos."];
+const OTHERS: [&str; 4] = ["oss.", "fs.obs.", "obs.", "fs.cos."];
 
 /// What an option says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +95,18 @@ const OSS: &[Known] = &[
     ("connection.timeout", Means::AnswerTime, &[]),
 ];
 
+const COS: &[Known] = &[
+    ("userinfo.secretId", Means::AccessKey, &[]),
+    ("userinfo.secretKey", Means::SecretKey, &[]),
+    ("userinfo.sessionToken", Means::SessionToken, &[]),
+    ("bucket.endpoint_suffix", Means::Endpoint, &["userinfo.endpoint_suffix"]),
+    ("bucket.region", Means::Region, &["userinfo.region"]),
+    ("useHttps", Means::Tls, &[]),
+    ("maxRetries", Means::Retries, &[]),
+    ("connection.establish.timeout", Means::ConnectTime, &[]),
+    ("connection.timeout", Means::AnswerTime, &[]),
+];
+
 /// The options of a kind of store.
 pub(super) fn known_of(kind: Kind) -> &'static [Known] {
     match kind {
@@ -102,6 +114,7 @@ pub(super) fn known_of(kind: Kind) -> &'static [Known] {
         Kind::Azure => AZURE,
         Kind::Google => GOOGLE,
         Kind::Oss => OSS,
+        Kind::Cos => COS,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{env, fs::File};
 
 use opendal::{
     Operator,
-    services::{Gcs, Oss, S3},
+    services::{Cos, Gcs, Oss, S3},
 };
 
 use super::{
@@ -30,11 +30,12 @@ pub(super) fn operator(bucket: &Bucket, settings: &Settings) -> Result<opendal::
         Kind::Azure => Operator::new(azure::service(bucket, settings)),
         Kind::Google => Operator::new(google(bucket, settings)?),
         Kind::Oss => Operator::new(oss(bucket, settings)?),
+        Kind::Cos => Operator::new(cos(bucket, settings)?),
     })
 }
 
-/// Whether the store is one of which it is known that it refuses a put whose key is taken. OSS does not in buckets with versions, and
-/// who imitates the others may not.
+/// Whether the store is one of which it is known that it refuses a put whose key is taken. OSS and COS do not in buckets with
+/// versions, and who imitates the others may not.
 pub(super) fn is_known_to_keep_conditions(bucket: &Bucket, settings: &Settings) -> bool {
     match bucket.kind {
         Kind::S3 => endpoint(bucket, settings).is_none_or(|endpoint| endpoint.contains(AWS)),
@@ -43,7 +44,7 @@ pub(super) fn is_known_to_keep_conditions(bucket: &Bucket, settings: &Settings) 
             bucket.host.contains(".blob.core.") && endpoint(bucket, settings).is_some_and(|endpoint| endpoint == own)
         }
         Kind::Google => endpoint(bucket, settings).is_some_and(|endpoint| endpoint == GOOGLE),
-        Kind::Oss => false,
+        Kind::Oss | Kind::Cos => false,
     }
 }
 
@@ -58,6 +59,7 @@ pub(super) fn endpoint(bucket: &Bucket, settings: &Settings) -> Option<String> {
         }
         Kind::Google => Some(given.or_else(emulator).unwrap_or_else(|| GOOGLE.to_owned())),
         Kind::Oss => given,
+        Kind::Cos => given.or_else(|| Some(format!("https://cos.{}.myqcloud.com", settings.region.as_ref()?))),
     };
     found.map(|endpoint| endpoint.trim_end_matches('/').to_owned())
 }
@@ -144,6 +146,24 @@ fn oss(bucket: &Bucket, settings: &Settings) -> Result<Oss> {
     })
 }
 
+fn cos(bucket: &Bucket, settings: &Settings) -> Result<Cos> {
+    let Some(endpoint) = endpoint(bucket, settings) else {
+        let message =
+            "one of the options 'fs.cosn.bucket.region' and 'fs.cosn.bucket.endpoint_suffix' is needed for cosn://";
+        return Err(Error::new(ErrorKind::InvalidOption, message)
+            .with("option", "fs.cosn.bucket.region")
+            .hint("give the region of the bucket, such as ap-guangzhou"));
+    };
+    let mut service = Cos::default().bucket(&bucket.name).endpoint(&endpoint);
+    if let (Some(id), Some(key)) = (&settings.access_key, &settings.secret_key) {
+        service = service.secret_id(id).secret_key(key);
+        if let Some(token) = &settings.session_token {
+            service = service.security_token(token);
+        }
+    }
+    Ok(service)
+}
+
 /// Everything around the process that says how a store is reached: stores that differ in it are different ones.
 pub(super) fn surroundings() -> Vec<Option<String>> {
     [
@@ -172,6 +192,10 @@ pub(super) fn surroundings() -> Vec<Option<String>> {
         "ALIBABA_CLOUD_ACCESS_KEY_ID",
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
         "ALIBABA_CLOUD_SECURITY_TOKEN",
+        "TENCENTCLOUD_SECRET_ID",
+        "TENCENTCLOUD_SECRET_KEY",
+        "TENCENTCLOUD_TOKEN",
+        "TENCENTCLOUD_SECURITY_TOKEN",
     ]
     .into_iter()
     .map(variable)
@@ -179,7 +203,7 @@ pub(super) fn surroundings() -> Vec<Option<String>> {
 }
 
 /// What the environment has of secrets, which answers of a store must not repeat.
-pub(super) const SECRET_VARIABLES: [&str; 11] = [
+pub(super) const SECRET_VARIABLES: [&str; 15] = [
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "AWS_ACCESS_KEY_ID",
@@ -191,6 +215,10 @@ pub(super) const SECRET_VARIABLES: [&str; 11] = [
     "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
     "ALIBABA_CLOUD_SECURITY_TOKEN",
     "ALIBABA_CLOUD_ACCESS_KEY_ID",
+    "TENCENTCLOUD_SECRET_ID",
+    "TENCENTCLOUD_SECRET_KEY",
+    "TENCENTCLOUD_TOKEN",
+    "TENCENTCLOUD_SECURITY_TOKEN",
 ];
 
 /// What the environment says.

@@ -288,7 +288,7 @@ mod tests {
         assert_eq!((error.kind(), error.hint_text()), (ErrorKind::UnknownOption, Some("did you mean 's3.endpoint'?")));
         let error = parsed("s3://b", &[("fs.oss.endpoint", "x")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption);
-        let error = parsed("s3://b", &[("fs.cosn.bucket.region", "x")]).unwrap_err();
+        let error = parsed("s3://b", &[("fs.obs.endpoint", "x")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
     }
 
@@ -338,6 +338,16 @@ mod tests {
         assert_eq!(oss.access_key.as_deref(), Some("a"));
         assert_eq!(oss.endpoint.as_deref(), Some("https://oss-cn-x.aliyuncs.com"));
         assert_eq!(oss.encryption, (Some("KMS".to_owned()), Some("k".to_owned())));
+        let cos = [
+            ("fs.cosn.userinfo.secretId", "a"),
+            ("fs.cosn.userinfo.secretKey", "b"),
+            ("fs.cosn.bucket.endpoint_suffix", "cos.ap-x.myqcloud.com"),
+            ("fs.cosn.useHttps", "false"),
+            ("fs.cosn.maxRetries", "7"),
+        ];
+        let cos = parsed("cosn://b-1", &cos).unwrap();
+        assert_eq!((cos.access_key.as_deref(), cos.retries), (Some("a"), 7));
+        assert_eq!(cos.endpoint.as_deref(), Some("http://cos.ap-x.myqcloud.com"));
         let google =
             [("fs.gs.auth.type", "SERVICE_ACCOUNT_JSON_KEYFILE"), ("gs.auth.service.account.json.keyfile", "/k")];
         let google = parsed("gs://b", &google).unwrap();

@@ -78,6 +78,8 @@ fn is_for_listing(bucket: &Bucket, request: &Request<Buffer>) -> bool {
             Kind::S3 | Kind::Oss => asks("list-type=2"),
             Kind::Azure => asks("comp=list"),
             Kind::Google => request.uri().path().ends_with(&format!("/b/{}/o", bucket.name)),
+            // the bucket is in the host
+            Kind::Cos => matches!(request.uri().path(), "" | "/"),
         }
 }
 
@@ -121,7 +123,14 @@ fn is_listing(kind: Kind, content: &Bytes) -> bool {
         Kind::Google => serde_json::from_slice::<Page>(content).is_ok_and(|page| page.kind == "storage#objects"),
         Kind::S3 | Kind::Oss => root_of(content) == Some("ListBucketResult"),
         Kind::Azure => root_of(content) == Some("EnumerationResults"),
+        Kind::Cos => root_of(content) == Some("ListBucketResult") && names_its_next_page(content),
     }
+}
+
+/// Whether a listing of COS that goes on says where: else it would be taken for a whole one.
+fn names_its_next_page(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    !text.contains("<IsTruncated>true") || text.contains("<NextMarker>")
 }
 
 /// The name of the root of a document of XML, without its namespace.
@@ -173,6 +182,9 @@ mod tests {
             (Kind::Azure, "http://h/b?restype=container&comp=list", true),
             (Kind::Google, "http://h/storage/v1/b/b/o?prefix=w%2F", true),
             (Kind::Google, "http://h/storage/v1/b/b/o", true),
+            (Kind::Cos, "http://b.h?prefix=w%2F&delimiter=/", true),
+            (Kind::Cos, "http://b.h/", true),
+            (Kind::Cos, "http://b.h/w", false),
             (Kind::S3, "http://h/b/w/list-type=2", false),
             (Kind::Google, "http://h/storage/v1/b/b/o/w%2Fo", false),
             (Kind::Azure, "http://h/b/w/comp=list", false),
@@ -201,7 +213,7 @@ mod tests {
     #[test]
     fn a_page_of_a_proxy_is_no_listing() {
         let page = "<!DOCTYPE html><html><head><title>Please log in</title></head><body/></html>";
-        for kind in [Kind::S3, Kind::Azure, Kind::Google, Kind::Oss] {
+        for kind in [Kind::S3, Kind::Azure, Kind::Google, Kind::Oss, Kind::Cos] {
             for content in
                 ["", "{}", "[]", "null", "<a/>", "<html><body/></html>", page, r#"{"kind": "storage#object"}"#]
             {
@@ -212,6 +224,11 @@ mod tests {
             (Kind::S3, "<?xml version=\"1.0\"?>\n<!-- a --><ListBucketResult xmlns=\"x\"></ListBucketResult>"),
             (Kind::S3, "<s3:ListBucketResult/>"),
             (Kind::Oss, "\u{feff}<ListBucketResult>"),
+            (Kind::Cos, "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"),
+            (
+                Kind::Cos,
+                "<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>a</NextMarker></ListBucketResult>",
+            ),
             (
                 Kind::Azure,
                 "<?xml version='1.0'?><EnumerationResults ServiceEndpoint=\"x\"><Blobs/></EnumerationResults>",
@@ -220,6 +237,12 @@ mod tests {
         ] {
             assert!(is_listing(kind, &Bytes::from_static(content.as_bytes())), "{content}");
         }
+    }
+
+    #[test]
+    fn a_listing_of_cos_that_goes_on_and_does_not_say_where_is_none() {
+        let content = b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>";
+        assert!(!is_listing(Kind::Cos, &Bytes::from_static(content)));
     }
 
     #[test]

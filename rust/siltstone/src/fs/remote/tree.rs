@@ -221,7 +221,14 @@ pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: 
         cancel::check()?;
         let copy = format!("{target}{}", below.get(source.len()..).unwrap_or_default());
         let (operators, key) = (store.operators()?, below.clone());
-        let copied = held::answered(store, below, ANSWER, async move { operators.retried.copy(&key, &copy).await })?;
+        let by_store = store.bucket.kind.copies();
+        let copied = held::answered(store, below, ANSWER, async move {
+            if by_store {
+                return operators.retried.copy(&key, &copy).await.map(drop);
+            }
+            let content = operators.retried.read(&key).await?;
+            operators.retried.write(&copy, content).await.map(drop)
+        })?;
         copied.map_err(|e| store.failed("copy the object", from, &e))?;
     }
     if keys.is_empty() {

@@ -164,7 +164,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// back, somebody may have replaced it: with the lock nobody can.
 fn kept_or_taken_back(ctx: &TableContext, tags: &TagManager, name: &str, tag: Tag) -> Result<Tag> {
     let patience = ctx.options.upkeep_lock_timeout.max(PATIENCE);
-    let lock = UpkeepLock::take(&ctx.fs, &ctx.location, patience).map_err(|e| undecided(ctx, name, &tag.snapshot, e))?;
+    let lock =
+        UpkeepLock::take(&ctx.fs, &ctx.location, patience).map_err(|e| undecided(ctx, name, &tag.snapshot, e))?;
     if !is_there(tags, name, &tag)? {
         return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
@@ -178,7 +179,8 @@ fn kept_or_taken_back(ctx: &TableContext, tags: &TagManager, name: &str, tag: Ta
 /// A tag that is there: whoever removes its snapshot may have seen it, and keep its files.
 fn undecided(ctx: &TableContext, name: &str, snapshot: &Snapshot, cause: Error) -> Error {
     let id = snapshot.id;
-    let message = format!("tag '{name}' was created while snapshot {id} was removed: it is not known whether its files stay");
+    let message =
+        format!("tag '{name}' was created while snapshot {id} was removed: it is not known whether its files stay");
     Error::new(cause.kind(), message)
         .caused_by(cause)
         .with("table", &ctx.name)
