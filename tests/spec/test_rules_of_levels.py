@@ -122,6 +122,28 @@ def test_a_rollback_over_the_alter_is_refused_where_levels_would_mean_something_
     assert not t.maintenance.fsck(deep=True).problems
 
 
+@pytest.mark.parametrize("how", ["version", "tag"])
+@pytest.mark.parametrize("value", ["none", "input", "full-compaction"])
+@pytest.mark.parametrize("options", [SUM, PARTIAL, {"sequence.field": "v"}], ids=["sum", "partial", "sequence"])
+def test_a_rollback_over_the_alter_to_rows_that_wait_in_level_0_is_refused(cat, options, value, how):
+    """Java moves large files up as they are, and then they count as made by the rule of before: that lost the rows below them."""
+    t = table(cat, options | {"changelog-producer": "lookup"})
+    t.upsert([{"id": 1, "v": 5, "w": None}])
+    version, before = t.snapshot().id, row_1(t)
+    t.tags.create("x")
+    t.compact(full=True)
+    t.alter().set_option("changelog-producer", value).commit()
+    t = cat["db.t"]
+    with pytest.raises(st.errors.IllegalSchemaChange, match="other rows") as refused:
+        t.rollback(**{how: version if how == "version" else "x"})
+    # as the hint says
+    assert "full=True" in refused.value.hint
+    t.compact(full=True)
+    t.alter().set_option("changelog-producer", "lookup").commit()
+    cat["db.t"].rollback(**{how: version if how == "version" else "x"})
+    assert row_1(cat["db.t"]) == before
+
+
 def test_a_rollback_does_not_bring_rows_back_that_vectors_would_show_otherwise(cat):
     t = of_two_levels(cat, DEDUPLICATE)
     version = t.snapshot().id

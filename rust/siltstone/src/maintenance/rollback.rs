@@ -31,7 +31,7 @@ use crate::{
     manifest::{ManifestEntry, ManifestStore},
     options::CoreOptions,
     scan::{EntryFilter, VersionSelector, has_deleted_rows, has_several_levels, live_entries, time_travel},
-    schema::{TableSchema, VECTORS, levels_option_changed},
+    schema::{TableSchema, VECTORS, level_0_counts, levels_option_changed},
     snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
@@ -212,8 +212,8 @@ fn check_levels(ctx: &TableContext, target: &Snapshot) -> Result<()> {
     let Some(newest) = ctx.schemas.latest()? else { return Ok(()) };
     let then = ctx.schemas.get(target.schema_id)?;
     let Some(option) = levels_option_changed(&then, &newest)? else { return Ok(()) };
-    let would_differ =
-        has_several_levels(ctx, target, option == VECTORS)? || (option == VECTORS && has_deleted_rows(ctx, target)?);
+    let would_differ = has_several_levels(ctx, target, level_0_counts(option, &newest, target.schema_id)?)?
+        || (option == VECTORS && has_deleted_rows(ctx, target)?);
     if !would_differ {
         return Ok(());
     }

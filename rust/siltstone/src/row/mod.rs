@@ -42,5 +42,7 @@ pub use parse::{
 };
 pub(crate) use read::Room;
 pub use row_kind::RowKind;
-pub use text::{date_text, datum_to_legacy_text, datum_to_text, decimal_text, time_text, timestamp_text};
+pub use text::{
+    date_text, datum_to_full_text, datum_to_legacy_text, datum_to_text, decimal_text, time_text, timestamp_text,
+};
 pub use vector::{BinaryRows, binary_rows, hash_rows};

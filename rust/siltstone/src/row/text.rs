@@ -31,6 +31,23 @@ pub fn datum_to_text(value: &Datum, data_type: &DataType) -> String {
     }
 }
 
+/// [`datum_to_text`], but with all digits of a year beyond 9999, and with the sign of one before 0: what names its value.
+pub fn datum_to_full_text(value: &Datum, data_type: &DataType) -> String {
+    let day = match value {
+        Datum::Date(days) => i64::from(*days),
+        Datum::Timestamp { millis, .. } => millis.div_euclid(DAY_MILLIS),
+        _ => return datum_to_text(value, data_type),
+    };
+    let text = datum_to_text(value, data_type);
+    let (year, month, dom) = civil_from_days(day);
+    if (0..=9999).contains(&year) {
+        return text;
+    }
+    let sign = if year < 0 { "-" } else { "" };
+    let after: String = text.chars().skip("yyyy-MM-dd".len()).collect();
+    format!("{sign}{:04}-{month:02}-{dom:02}{after}", year.unsigned_abs())
+}
+
 /// The text of Java's `toString()` on the internal value, as partition directories have it with
 /// `partition.legacy-name=true`; null gives `null`.
 pub fn datum_to_legacy_text(value: &Datum, data_type: &DataType) -> String {

@@ -116,6 +116,13 @@ pub fn levels_option(old: &CoreOptions, new: &CoreOptions) -> Option<&'static st
     }
 }
 
+/// Whether files of level 0 count among those of several levels where such an option changes to what the schema `new` says, in a
+/// version of the schema `written`: readers of files with vectors pass over level 0, and Java moves its files up as they are, as if
+/// they were from before the change; whoever has written under the new schema knows.
+pub fn level_0_counts(option: &str, new: &TableSchema, written: i64) -> Result<bool> {
+    Ok(written < new.id && (option == VECTORS || CoreOptions::parse(&new.options)?.levels_matter()))
+}
+
 /// What an option says. Columns are meant by their ids: a renamed column is the same one.
 fn meaning(schema: &TableSchema, name: &str) -> Option<Vec<String>> {
     let value = effective(&schema.options, name)?;

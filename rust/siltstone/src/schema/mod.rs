@@ -32,8 +32,8 @@ mod validate_values;
 pub use features::{check_data_directory, check_readable, check_writable, reading_faults, writing_faults};
 pub use file_indexes::{FileIndexSpec, file_indexes};
 pub use fixed::{
-    VECTORS, check_dynamic_options, check_handle_options, fixed_option_changed, levels_option, levels_option_changed,
-    switches_vectors_off,
+    VECTORS, check_dynamic_options, check_handle_options, fixed_option_changed, level_0_counts, levels_option,
+    levels_option_changed, switches_vectors_off,
 };
 pub use iceberg::{check_iceberg, iceberg_fields, partition_type};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};

@@ -6,11 +6,10 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     cleanup::{upkeep_lock, with_effect},
-    options::CoreOptions,
     scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
     schema::{
-        READ_BRANCHES, SchemaChange, TableSchema, VECTORS, levels_option_changed, losses, notes, switches_vectors_off,
-        unreadable,
+        READ_BRANCHES, SchemaChange, TableSchema, VECTORS, level_0_counts, levels_option_changed, losses, notes,
+        switches_vectors_off, unreadable,
     },
     snapshot::Snapshot,
 };
@@ -97,11 +96,8 @@ impl Table {
     fn check_levels(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
         let Some(option) = levels_option_changed(old, new)? else { return Ok(()) };
         let ctx = self.context();
-        // readers of files with vectors pass over level 0, and Java moves its files up as they are, as if they were from before the
-        // alter; whoever has written under the new schema knows
-        let counts = option == VECTORS || CoreOptions::parse(&new.options)?.levels_matter();
-        let with_level_0 = |newest: &Snapshot| counts && newest.schema_id < new.id;
-        let several = |newest: &Snapshot| has_several_levels(ctx, newest, with_level_0(newest));
+        let several =
+            |newest: &Snapshot| has_several_levels(ctx, newest, level_0_counts(option, new, newest.schema_id)?);
         if !at_newest(ctx, |newest| newest.map_or(Ok(false), several))? {
             return Ok(());
         }

@@ -75,7 +75,7 @@ pub(in crate::table) fn with_other_branch(table: &Table, version: &VersionSelect
 /// A partition that has files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Texts of its values, in the order of the partition columns; `None` is null.
+    /// Texts that name its values, in the order of the partition columns; `None` is null.
     pub values: Vec<Option<String>>,
     /// Data files.
     pub files: i64,
@@ -93,7 +93,8 @@ impl Table {
         let types = types(self);
         let partition = |((partition, _), sum): ((Vec<u8>, i32), Sum)| {
             let values = super::text::values(&partition, &types)?;
-            let text = |(value, kind): (&Datum, _)| (!value.is_null()).then(|| crate::row::datum_to_text(value, kind));
+            let text =
+                |(value, kind): (&Datum, _)| (!value.is_null()).then(|| crate::row::datum_to_full_text(value, kind));
             Ok(Partition {
                 values: values.iter().zip(&types).map(text).collect(),
                 files: sum.files,
