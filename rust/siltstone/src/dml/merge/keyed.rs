@@ -20,16 +20,24 @@ use crate::{
     read::read_splits,
     row::{RowKind, constant_array},
     scan::ScanPlan,
-    types::DataField,
+    types::{DataField, arrow_type},
     write::RowKinds,
 };
+
+/// Rows of the table that are held against the source together, where none is large: few of them are written, and those of a batch at once.
+const LOOKED_AT: usize = 1 << 16;
 
 /// The rows of the newest version that rows of the source may belong to.
 ///
 /// # Errors
 /// `InvalidArgument` where rows wait for buckets that may be among them.
 pub fn rows_to_merge(ctx: &TableContext, merge: &Merge, source: &Source) -> Result<ScanPlan> {
-    columns_to_change(ctx, &looked_for(merge, source), merge.columns(ctx))
+    let mut found = columns_to_change(ctx, &looked_for(merge, source), merge.columns(ctx))?;
+    let is_small = |f: &DataField| arrow_type(&f.data_type).is_ok_and(|t| t.primitive_width().is_some());
+    if found.read.fields.iter().all(is_small) {
+        found.read.options.batch_rows.get_or_insert(LOOKED_AT);
+    }
+    Ok(found)
 }
 
 /// What the rows of the table satisfy that a clause may change, or that keep a row of the source from being inserted.
