@@ -113,9 +113,43 @@ def test_rows_are_what_they_were(make, options):
         t.upsert([{"k": k % 7, "n": (turn * 5 + k) % 11, "v": f"{turn} {k}"} for k in range(turn, 9)])
     before = sorted(map(str, t.scan().to_arrow().to_pylist()))
     for number in (5, 1, 3):
+        if options.get("changelog_producer") == "full-compaction":
+            t.compact(full=True)  # which tells of the rows
         t.rescale(number)
         assert sorted(map(str, t.scan().to_arrow().to_pylist())) == before
         clean(t)
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_rows_of_which_a_compaction_is_to_tell_are_told_of_first(make, producer):
+    """An overwrite tells of nothing: their changes were in no changelog, whatever was compacted later."""
+    t = make({"k": "INT", "v": "INT"}, ["k"], bucket=1, write_only="true", changelog_producer=producer)
+    t.upsert([{"k": k, "v": 100} for k in range(5)])
+    t.compact(full=True)
+    start = t.snapshot().id
+    t.upsert([{"k": 1, "v": 5}, {"k": 9, "v": 9}])
+    for plan in (True, False):
+        with pytest.raises(e.InvalidArgument, match="2 records wait for a compaction") as refused:
+            t.rescale(2, dry_run=plan)
+    assert "t.compact(" in refused.value.hint and t.options["bucket"] == "1"
+    t.compact(full=True)
+    t.rescale(2)
+    told = t.scan(between=(start, t.snapshot().id), mode="changelog", row_kind=True).to_pylist()
+    assert {(row["k"], row["v"]) for row in told if row["rowkind"] in ("+I", "+U")} == {(1, 5), (9, 9)}
+    clean(t)
+
+
+@pytest.mark.parametrize("own", [{"sequence.field": "v"}, {"ignore-delete": "true"}, {"changelog-producer": "input"}])
+def test_a_handle_that_may_not_write_rows_anew_leaves_the_option_alone(make, cat, own):
+    """The option had its new value by then, and every writer was refused."""
+    t = make({"k": "INT", "v": "INT"}, ["k"], name="own", bucket=2)
+    t.upsert([{"k": 1, "v": 1}])
+    for plan in (True, False):
+        with pytest.raises(e.InvalidOption, match=next(iter(own))):
+            cat.table("db.own", options=own).rescale(3, dry_run=plan)
+    t = cat.table("db.own")
+    assert t.options["bucket"] == "2"
+    t.upsert([{"k": 2, "v": 2}])
 
 
 def test_deleted_rows_do_not_come_back_and_an_empty_partition_changes_too(t):

@@ -18,7 +18,7 @@ use crate::{
     io::{TableContext, check_rewritable},
     limits::sum,
     manifest::ManifestEntry,
-    options::CoreOptions,
+    options::{ChangelogProducer, CoreOptions},
     predicate::Predicate,
     read::read_splits,
     row::RowKind,
@@ -54,6 +54,8 @@ pub struct RescalePlan {
     pub as_wanted: usize,
     /// Rows that wait in `bucket-postpone`, which a rescale leaves where they are.
     pub waiting: i64,
+    /// Records that no changelog has told of, and that none would tell of after a rescale.
+    pub untold: i64,
     found: ScanPlan,
 }
 
@@ -114,6 +116,8 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
     }
     found.splits.retain(|split| partitions.contains_key(&split.bucket.partition));
     check_rewritable(ctx, partitions.values().flatten().map(|entry| &entry.file))?;
+    let untold = partitions.values().flatten().filter(|entry| is_untold(&ctx.options, entry.file.level));
+    let untold = sum(untold.map(|entry| entry.file.row_count));
     let described = |(partition, files): (Vec<u8>, Vec<ManifestEntry>)| PartitionBuckets {
         buckets: files.first().map_or(0, |file| file.total_buckets),
         files: files.len(),
@@ -122,7 +126,16 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
         partition,
     };
     let partitions = partitions.into_iter().map(described).collect();
-    Ok(RescalePlan { buckets, partitions, as_wanted, waiting, found })
+    Ok(RescalePlan { buckets, partitions, as_wanted, waiting, untold, found })
+}
+
+/// Whether a compaction is still to tell the changelog of the records of a level.
+fn is_untold(options: &CoreOptions, level: i32) -> bool {
+    match options.changelog_producer {
+        ChangelogProducer::None | ChangelogProducer::Input => false,
+        ChangelogProducer::Lookup => level == 0,
+        ChangelogProducer::FullCompaction => level < options.num_levels.saturating_sub(1),
+    }
 }
 
 /// Writes the rows of a plan into their new buckets; the messages are to replace the partitions of the plan. An error leaves

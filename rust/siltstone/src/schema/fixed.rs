@@ -103,6 +103,12 @@ pub fn levels_option_changed(old: &TableSchema, new: &TableSchema) -> Result<Opt
     Ok(levels_option(&CoreOptions::parse(&old.options)?, &CoreOptions::parse(&new.options)?))
 }
 
+/// The option by which rows that are there are taken otherwise under one schema than under another: [what levels
+/// mean](levels_option_changed), or that vectors delete some of them.
+pub fn rows_option_changed(old: &TableSchema, new: &TableSchema) -> Result<Option<&'static str>> {
+    if switches_vectors_off(old, new)? { Ok(Some(VECTORS)) } else { levels_option_changed(old, new) }
+}
+
 /// [`levels_option_changed`] of the options of primary-key tables.
 pub fn levels_option(old: &CoreOptions, new: &CoreOptions) -> Option<&'static str> {
     if old.deletion_vectors_enabled != new.deletion_vectors_enabled {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{SchemaChange, TableSchema, change, fixed_option_changed};
+use super::{SchemaChange, TableSchema, change, fixed_option_changed, rows_option_changed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{FileIoRef, read_json};
 use crate::limits::LAST_ID;
@@ -135,6 +135,12 @@ impl SchemaManager {
     pub fn commit_changes_if(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<Arc<TableSchema>> {
         for _ in 0..RETRIES {
             let (old, new) = self.changed(changes, check)?;
+            if !old.is_pending() && rows_option_changed(&old, &new)?.is_some() {
+                match self.commit_with_lock(changes, check)? {
+                    Some(changed) => return Ok(changed),
+                    None => continue,
+                }
+            }
             if !old.is_pending() && self.publish_if(&new, &|| self.check_stored(&old))? {
                 return self.settle(&old, &new, check);
             }
@@ -152,7 +158,7 @@ impl SchemaManager {
         let newest = SnapshotManager::new(self.fs.clone(), &self.root).latest()?;
         let written = newest.map(|newest| self.written_under(&newest, &old)).transpose()?;
         let new = change::apply_to(&old, changes, written.as_deref())?;
-        let pending = fixed_option_changed(&old, &new).is_some();
+        let pending = fixed_option_changed(&old, &new).is_some() || rows_option_changed(&old, &new)?.is_some();
         let new = TableSchema { pending: pending.then_some(true), ..new };
         check(&old, &new)?;
         Ok((old, new))
@@ -174,7 +180,7 @@ impl SchemaManager {
     }
 
     /// `false`: another writer has that id.
-    fn publish_if(&self, schema: &TableSchema, still: &dyn Fn() -> Result<()>) -> Result<bool> {
+    pub(super) fn publish_if(&self, schema: &TableSchema, still: &dyn Fn() -> Result<()>) -> Result<bool> {
         let (path, json) = (self.path(schema.id), schema.to_json()?);
         // a schema that nobody can read would be the end of the table
         TableSchema::from_json(&path, json.as_bytes()).map_err(|e| match e.kind() {

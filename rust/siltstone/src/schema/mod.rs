@@ -33,7 +33,7 @@ pub use features::{check_data_directory, check_readable, check_writable, reading
 pub use file_indexes::{FileIndexSpec, file_indexes};
 pub use fixed::{
     VECTORS, check_dynamic_options, check_handle_options, fixed_option_changed, level_0_counts, levels_option,
-    levels_option_changed, switches_vectors_off,
+    levels_option_changed, rows_option_changed, switches_vectors_off,
 };
 pub use iceberg::{check_iceberg, iceberg_fields, partition_type};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};

@@ -1,5 +1,6 @@
 //! Schemas that change an option that is fixed once the table has snapshots ([`super::fixed`]), until it is decided whether they
-//! came before the first one.
+//! came before the first one; and those that change an option by which rows that are there are taken otherwise
+//! ([`rows_option_changed`]), until their own alter, which holds the lock all the time, has seen that there are no such rows.
 //!
 //! ```text
 //! alter    finds no snapshot …                                publishes schema 1, pending …     … with the lock: does it count?
@@ -13,6 +14,9 @@
 //! - a commit that finds it takes it away, where it came too late, and gives way to it otherwise;
 //! - an alter decides about it first: it is taken away, or its file is replaced by one that does not say it any more.
 //!
+//! Nobody but its own alter looks at rows: for all others the second kind came too late, as long as it is pending. Who has the lock
+//! and finds one knows that its alter is not at work any more.
+//!
 //! What takes it away or decides that it counts holds the upkeep lock, so one of the two happens. Its own alter does neither
 //! before it has the lock: killed before that, it leaves a schema that counts only where no version speaks against it.
 //!
@@ -22,7 +26,7 @@
 
 use std::sync::Arc;
 
-use super::fixed::fixed_option_changed;
+use super::fixed::{fixed_option_changed, rows_option_changed};
 use super::refusal::forbidden_change;
 use super::{SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,7 +55,7 @@ impl SchemaManager {
                     let text = format!("another process is about to decide whether schema {} counts", newest.id);
                     Error::new(e.kind(), text).with("file", self.path(newest.id)).hint("try again").caused_by(e)
                 })?;
-                match self.confirm_with(&lock, &newest) {
+                match self.confirm_with(&lock, &newest, false) {
                     Err(e) if matches!(e.kind(), ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict) => Ok(()),
                     decided => decided,
                 }
@@ -66,7 +70,7 @@ impl SchemaManager {
     /// `IllegalSchemaChange`: it came too late; `CommitConflict`: another process has taken it away.
     pub(super) fn confirm(&self, new: &TableSchema) -> Result<()> {
         let lock = self.upkeep_lock(new)?;
-        self.confirm_with(&lock, new)
+        self.confirm_with(&lock, new, false)
     }
 
     /// Decides about the newest schemas that are pending, with the lock: what is copied is decided.
@@ -75,12 +79,13 @@ impl SchemaManager {
     /// As reading and writing them.
     pub fn decide_with(&self, lock: &UpkeepLock) -> Result<()> {
         match self.newest_in_time(lock)? {
-            Some(newest) if newest.is_pending() => self.confirm_with(lock, &newest),
+            Some(newest) if newest.is_pending() => self.confirm_with(lock, &newest, false),
             _ => Ok(()),
         }
     }
 
-    fn confirm_with(&self, _lock: &UpkeepLock, new: &TableSchema) -> Result<()> {
+    /// `looked`: with the same lock, whether rows are there that `new` would make others of.
+    pub(super) fn confirm_with(&self, _lock: &UpkeepLock, new: &TableSchema, looked: bool) -> Result<()> {
         let path = self.path(new.id);
         let version = self.fs.version(&path)?;
         let found = match read_json(&*self.fs, &path) {
@@ -94,7 +99,8 @@ impl SchemaManager {
         if !found.is_pending() {
             return Ok(());
         }
-        if let Some(option) = self.late_option(&found)? {
+        let late = if looked { self.late_fixed_option(&found)? } else { self.late_option(&found)? };
+        if let Some(option) = late {
             return match self.ids()?.into_iter().find(|id| *id > found.id) {
                 None => self.delete_own(&found).and(Err(came_too_late(&option))),
                 Some(later) => Err(self.stays(&found, later).caused_by(came_too_late(&option))),
@@ -109,28 +115,40 @@ impl SchemaManager {
         self.fs.sync_dir(&self.directory())
     }
 
-    /// The option that is fixed in a table with snapshots, and that `newest`, the newest schema, has otherwise than the one of
-    /// the newest version: one that is pending came too late.
+    /// The option that is fixed in a table with snapshots, or of one that is pending an option by which rows are taken otherwise,
+    /// and that `newest`, the newest schema, has otherwise than the one of the newest version: one that is pending came too late.
     pub fn late_option(&self, newest: &TableSchema) -> Result<Option<String>> {
         self.late_option_beside(newest, self)
+    }
+
+    /// The option that is fixed in a table with snapshots, and that `newest` has otherwise than the newest version.
+    fn late_fixed_option(&self, newest: &TableSchema) -> Result<Option<String>> {
+        let made_with = self.made_with(newest, self)?;
+        Ok(made_with.and_then(|made_with| fixed_option_changed(&made_with, newest)))
     }
 
     /// [`Self::late_option`] of a main that goes forward to a `branch`: its version may be the branch's first one, whose schema has
     /// not come yet.
     pub(crate) fn late_option_beside(&self, newest: &TableSchema, branch: &Self) -> Result<Option<String>> {
+        let Some(made_with) = self.made_with(newest, branch)? else { return Ok(None) };
+        let of_rows = if newest.is_pending() { rows_option_changed(&made_with, newest)? } else { None };
+        Ok(fixed_option_changed(&made_with, newest).or_else(|| of_rows.map(str::to_owned)))
+    }
+
+    /// The schema of the newest version where it is older than `newest`.
+    fn made_with(&self, newest: &TableSchema, branch: &Self) -> Result<Option<Arc<TableSchema>>> {
         // a main whose fast-forward has died is opened, so that it can be run again
         let version = SnapshotManager::new(self.fs.clone(), &self.root).latest_by_records()?;
         let Some(version) = version.filter(|version| version.schema_id < newest.id) else { return Ok(None) };
-        let made_with = match self.get(version.schema_id) {
-            Err(e) if e.kind() == ErrorKind::FileNotFound => branch.get(version.schema_id)?,
-            found => found?,
-        };
-        Ok(fixed_option_changed(&made_with, newest))
+        match self.get(version.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => branch.get(version.schema_id).map(Some),
+            found => found.map(Some),
+        }
     }
 
     /// The error of an alter whose schema is not there any more.
     fn gone(&self, new: &TableSchema) -> Error {
-        match self.late_option(new) {
+        match self.late_fixed_option(new) {
             Ok(Some(option)) => came_too_late(&option),
             Ok(None) | Err(_) => Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
                 .with("file", self.path(new.id))

@@ -11,7 +11,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use super::refusal::forbidden_change;
-use super::{CheckChange, SchemaManager, TableSchema, levels_option_changed};
+use super::{CheckChange, SchemaChange, SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
 use crate::snapshot::{SnapshotManager, UpkeepLock};
@@ -61,6 +61,35 @@ impl SchemaManager {
         })
     }
 
+    /// Changes an option by which rows that are there are taken otherwise: the lock is held from before the first look to the word that
+    /// the new schema counts. So no rollback brings a version back in between, and whoever finds the schema pending and has the
+    /// lock knows that nobody will give that word. `None`: another alter was faster.
+    ///
+    /// # Errors
+    /// As [`Self::settle`]; `UpkeepRunning`: another process has the lock.
+    pub(super) fn commit_with_lock(
+        &self,
+        changes: &[SchemaChange],
+        check: CheckChange<'_>,
+    ) -> Result<Option<Arc<TableSchema>>> {
+        let lock = self.wait_for_upkeep()?;
+        self.decide_with(&lock)?;
+        let (old, new) = self.changed(changes, check)?;
+        if !new.is_pending() || !self.publish_if(&new, &|| self.check_stored(&old))? {
+            return Ok(None);
+        }
+        // commits that would be taken otherwise give way from now on
+        if let Some(refused) = self.refused_by_now(&old, &new, check)? {
+            let later = self.ids().map_err(|e| self.half_done(&new, e))?.into_iter().find(|id| *id > new.id);
+            return later.map_or_else(|| self.delete_own(&new), |_| Ok(())).and(Err(refused));
+        }
+        self.confirm_with(&lock, &new, true).map_err(|e| match e.kind() {
+            ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,
+            _ => self.half_done(&new, e),
+        })?;
+        self.get(new.id).map(Some).map_err(|e| self.half_done(&new, e))
+    }
+
     /// An error when the file of a schema that was read before has another content, or is gone.
     pub(super) fn check_stored(&self, known: &TableSchema) -> Result<()> {
         let path = self.path(known.id);
@@ -100,27 +129,29 @@ impl SchemaManager {
     /// Takes `new` back where `check` refuses it by now. A commit of what it refuses finds `new` and takes its snapshot back
     /// under the same lock: one of them stays.
     fn check_again(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
-        // a version that came about under the new schema in between has none of them before it
-        let checked = || -> Result<Result<()>> {
-            let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
-            Ok(changes.iter().try_for_each(|(old, new)| check(old, new)))
-        };
-        // a rollback, which holds the lock, may bring a version back that has been looked at by nobody
-        let may_come_back = levels_option_changed(old, new).map_err(|e| self.half_done(new, e))?.is_some();
-        if checked()?.is_ok() && !may_come_back {
+        if self.checked_by_now(old, new, check)?.is_ok() {
             return Ok(());
         }
-        self.take_back_if(new, || {
-            let Err(refused) = checked()? else { return Ok(None) };
-            if refused.kind() != ErrorKind::IllegalSchemaChange {
-                return Err(self.half_done(new, refused));
-            }
-            if self.came_late(new).map_err(|e| self.half_done(new, e))? {
-                return Ok(Some(refused));
-            }
-            let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
-            Err(forbidden_change(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
-        })
+        self.take_back_if(new, || self.refused_by_now(old, new, check))
+    }
+
+    /// Why `new` came too late, if it did: nobody has made a version under it.
+    fn refused_by_now(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<Option<Error>> {
+        let Err(refused) = self.checked_by_now(old, new, check)? else { return Ok(None) };
+        if refused.kind() != ErrorKind::IllegalSchemaChange {
+            return Err(self.half_done(new, refused));
+        }
+        if self.came_late(new).map_err(|e| self.half_done(new, e))? {
+            return Ok(Some(refused));
+        }
+        let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
+        Err(forbidden_change(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
+    }
+
+    /// What `check` says of all changes since the newest version: one that came about under the new schema in between has none before it.
+    fn checked_by_now(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<Result<()>> {
+        let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
+        Ok(changes.iter().try_for_each(|(old, new)| check(old, new)))
     }
 
     /// Takes `new` back where `refused` says why, with the lock, once no schema is made of it any more: what is made of a schema

@@ -6,7 +6,7 @@ use crate::{
     commit::{Committable, OverwriteTarget, check_place},
     io::check_merges_alike,
     maintenance::automatic::Committer,
-    options::{CoreOptions, POSTPONE_BUCKET},
+    options::{ChangelogProducer, CoreOptions, POSTPONE_BUCKET},
     predicate::{Condition, Predicate},
     rebucket::{RescalePlan, plan_rescale, rescale, rescaled_table},
     scan::{PartitionSpec, overtaken::again_when_overtaken, partition_spec},
@@ -72,6 +72,11 @@ impl Table {
         if plan.waiting > 0 {
             notes.push(format!("{} rows wait in bucket-postpone and stay there: run t.compact()", plan.waiting));
         }
+        // before the option changes: afterwards nobody could write
+        if !plan.partitions.is_empty() {
+            check_merges_alike(self.context(), [self.context().schema.id])?;
+        }
+        self.check_all_told(&plan)?;
         if args.dry_run {
             return Ok(CommitReport { notes, ..counted(&plan) });
         }
@@ -83,6 +88,9 @@ impl Table {
         let mut tries = 1;
         let mut report = CommitReport::default();
         while tries == 1 || !plan.partitions.is_empty() {
+            if plan.untold > 0 {
+                notes.push(format!("{} records that were committed meanwhile are in no changelog", plan.untold));
+            }
             let done = self.check_option(whole, buckets).and_then(|()| self.rescale_once(&plan));
             match done {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
@@ -106,6 +114,19 @@ impl Table {
         })?;
         notes.append(&mut report.notes);
         Ok(CommitReport { notes, ..report })
+    }
+
+    /// An overwrite tells no changelog of what it replaces: records of which a compaction was to tell would never be told of.
+    fn check_all_told(&self, plan: &RescalePlan) -> Result<()> {
+        if plan.untold == 0 {
+            return Ok(());
+        }
+        let ctx = self.context();
+        let text = format!("{} records wait for a compaction that tells the changelog of them", plan.untold);
+        let full = if ctx.options.changelog_producer == ChangelogProducer::FullCompaction { "full=True" } else { "" };
+        Err(Error::new(ErrorKind::InvalidArgument, text)
+            .with("table", &ctx.name)
+            .hint(format!("run t.compact({full}) first, with no writer at work")))
     }
 
     /// Another rescale of the whole table may have begun meanwhile: rows and option would not agree, and no row could be written.

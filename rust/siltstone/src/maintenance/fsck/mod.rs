@@ -198,8 +198,8 @@ impl Check<'_> {
     }
 }
 
-const TAKEN_AWAY: &str = "an alter that was stopped has left it; commit something, or alter the table: that takes it away, and until then \
-     other programs go by it";
+const TAKEN_AWAY: &str = "an alter that was stopped has left it; compact or alter the table, or remove orphan files: that takes it away, and \
+     until then other programs go by it";
 const SET_BACK: &str =
     "where rows are not found, or merged otherwise, set the option to what it was, or remove it, by an alter";
 

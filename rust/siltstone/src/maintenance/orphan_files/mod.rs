@@ -56,6 +56,9 @@ fn clean(
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     if let Some(lock) = &lock {
         for branch in branches(ctx)? {
+            // what an alter that was killed has left
+            let schemas = SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &branch));
+            schemas.newest_in_time(lock).map_err(|e| e.in_table(&ctx.name))?;
             finish_released(&TableContext { branch, ..ctx.clone() }, lock)?;
         }
     }

@@ -1,4 +1,13 @@
-//! An alter of what levels mean beside a rollback to a version that has several of them: one of the two gives way.
+//! An alter of what levels mean beside a rollback to a version that has several of them, or compactions that make several: one of the
+//! two gives way, also where the alter is killed.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use siltstone::{
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
@@ -51,7 +60,8 @@ fn back(fs: &FileIoRef) -> Result<()> {
 }
 
 fn switch_on(fs: &FileIoRef) -> Result<()> {
-    table(fs).alter(r#"[{"kind": "set_option", "key": "deletion-vectors.enabled", "value": "true"}]"#)
+    Table::open_with(Arc::clone(fs), ROOT, "main", None, BTreeMap::new())?
+        .alter(r#"[{"kind": "set_option", "key": "deletion-vectors.enabled", "value": "true"}]"#)
 }
 
 /// Both reported success, and each key of two levels was there twice.
@@ -72,4 +82,97 @@ fn a_rollback_beside_an_alter_of_vectors_shows_no_key_twice() {
 #[test]
 fn an_alter_of_vectors_beside_a_rollback_shows_no_key_twice() {
     assert!(before_each_call(&begun(), switch_on, |fs| drop(back(fs)), check) > 10);
+}
+
+/// Others come before one call; from another one on nothing is called any more.
+struct Killed {
+    calls: AtomicU64,
+    others: u64,
+    death: u64,
+    run: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Killed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "others before call {}, killed before call {}", self.others, self.death)
+    }
+}
+
+impl BeforeCall for Killed {
+    fn before(&self, what: &str, _path: &str) -> Result<()> {
+        if what == "unlock" {
+            return Ok(());
+        }
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        if call == self.others
+            && let Some(run) = self.run.lock().unwrap().take()
+        {
+            run();
+        }
+        if call >= self.death { Err(siltstone::Error::new(ErrorKind::Storage, "killed")) } else { Ok(()) }
+    }
+}
+
+/// Two rows of key 1, then a compaction: two levels.
+fn two_levels(fs: &FileIoRef) {
+    put(fs, &[(1, 1)]).unwrap();
+    put(fs, &[(1, 2)]).unwrap();
+    compacted(fs, false);
+}
+
+/// Its schema stayed and counted, although nobody had looked whether several levels had come: a key of theirs was there twice after the next
+/// commit.
+#[test]
+fn an_alter_of_vectors_that_is_killed_beside_a_compaction_shows_no_key_twice() {
+    let base = begun();
+    let (mut ends, mut stayed) = (0, 0);
+    for others in (0..).step_by(3) {
+        let mut reached = false;
+        for death in (others..others + 60).step_by(2) {
+            let io = base.fork();
+            let fs: FileIoRef = Arc::new(io.clone());
+            let beside = Arc::clone(&fs);
+            let run: Box<dyn FnOnce() + Send> = Box::new(move || two_levels(&beside));
+            let gate = Killed { calls: AtomicU64::new(0), others, death, run: Mutex::new(Some(run)) };
+            let gate = Arc::new(gate);
+            let behind: FileIoRef = Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>));
+            let end = switch_on(&behind);
+            reached |= gate.run.lock().unwrap().is_none();
+            let died = gate.calls.load(Ordering::SeqCst) > death;
+            if let Err(error) = &end
+                && !died
+            {
+                assert_eq!(error.kind(), ErrorKind::IllegalSchemaChange, "{gate:?}: {error}");
+            }
+            let is_right = |when: &str| {
+                let found = rows(&fs);
+                assert_eq!(
+                    (found.len(), found.first()),
+                    (usize::try_from(LAST).unwrap(), Some(&(1, 2))),
+                    "{gate:?} {when}"
+                );
+            };
+            is_right("at once");
+            put(&fs, &[(2, 100)]).unwrap();
+            is_right("after a commit");
+            if died {
+                ends += 1;
+                // with the lock, which the dead one has no more
+                stayed += usize::from(table(&fs).context().options.deletion_vectors_enabled);
+                compacted(&fs, false);
+                is_right("after a compaction");
+                compacted(&fs, true);
+                is_right("after a full compaction");
+                switch_on(&fs).unwrap();
+                is_right("after the same alter");
+            } else {
+                break;
+            }
+        }
+        if !reached {
+            break;
+        }
+    }
+    assert!(ends > 50, "{ends}");
+    assert!(stayed < ends, "{stayed} of {ends}");
 }

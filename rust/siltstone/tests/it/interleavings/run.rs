@@ -157,6 +157,11 @@ impl Actor {
         self == Self::Rescale && error.kind() == ErrorKind::TableNotFound && error.message_and_cause().contains(text)
     }
 
+    /// Whether an error says that rows wait, which the rescale would take out of the changelog: others have committed meanwhile.
+    fn may_wait(self, error: &Error) -> bool {
+        self == Self::Rescale && error.message().contains("wait for a compaction that tells the changelog of them")
+    }
+
     /// Whether an error says that nobody can tell a table without versions from one that has lost them: commits were made in a
     /// branch, which is gone.
     fn may_not_clean(self, error: &Error) -> bool {
@@ -187,7 +192,10 @@ impl Run {
             }
             Err(error) => {
                 self.gave_up.push(format!("{number} {actor:?}: {}", told(error)));
-                let may = actor.may_give_up(error.kind()) || actor.may_not_know(error) || actor.may_not_clean(error);
+                let may = actor.may_give_up(error.kind())
+                    || actor.may_not_know(error)
+                    || actor.may_not_clean(error)
+                    || actor.may_wait(error);
                 if !may {
                     self.problems.push(format!("{number} {actor:?} failed: {}", told(error)));
                 }
