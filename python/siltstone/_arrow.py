@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from siltstone.errors import InvalidArgument, SchemaMismatch
+from siltstone.errors import InvalidArgument, SchemaMismatch, UnsupportedType
 
 #: Extension types whose storage says the same as the type: a text, or bytes.
 _KNOWN = frozenset(("arrow.json", "arrow.uuid", "geoarrow.wkb", "geoarrow.wkt", "ogc.wkb"))
@@ -21,8 +21,8 @@ _INTERRUPTED = re.compile(r"\n +[^\n]*\nKeyboardInterrupt(: [^\n]*)?\s*\Z")
 _TRACEBACK = re.compile(r"\.? Detail: Python exception: Traceback .*", re.DOTALL)
 #: Words of pyarrow in front of what went wrong.
 _KIND = re.compile(r"\A(?:Invalid|Unknown error|Type error|Key error|IOError): ")
-#: Deeper types are refused by the core.
-_DEEPEST = 200
+#: Tables have types of at most 31 levels; those of some thousand would end the process where they are imported.
+DEEPEST = 64
 
 
 def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
@@ -35,6 +35,7 @@ def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
     Raises:
         InvalidArgument: Data that is broken.
         SchemaMismatch: An extension type whose meaning would be lost.
+        UnsupportedType: A type that is too deep.
     """
     from siltstone._pyarrow import pa
 
@@ -75,6 +76,15 @@ def without_traceback(text: str) -> str:
     return _TRACEBACK.sub("", text).rstrip()
 
 
+def too_deep(column: str) -> UnsupportedType:
+    """The error for a type whose levels nobody counts any more."""
+    top = column.partition(".")[0]
+    return UnsupportedType(
+        f"column '{top}' has more than {DEEPEST} types in one another, at most 31 can be read back",
+        context={"column": top},
+    )
+
+
 def _check_field(field: Any, at: int, within: str, depth: int) -> None:
     """Refuses names that are no text and unknown extension types, in a field and in its parts."""
     from siltstone._pyarrow import pa
@@ -94,8 +104,8 @@ def _check_field(field: Any, at: int, within: str, depth: int) -> None:
             hint="convert the column to a type of Arrow itself first",
             context={"column": place, "got": name},
         )
-    if depth >= _DEEPEST:
-        return
+    if depth >= DEEPEST:
+        raise too_deep(place)
     if pa.types.is_dictionary(kind):  # its values have no field
         _check_field(pa.field(field.name, kind.value_type), at, within, depth + 1)
     elif pa.types.is_nested(kind):

@@ -1,8 +1,11 @@
 """The REST catalog on the server of Paimon's own tests, beside Java's RESTCatalog on the same server."""
 
+import contextlib
+import http.server
 import json
 import pickle
 import threading
+import urllib.error
 import urllib.request
 
 import pytest
@@ -130,6 +133,71 @@ def test_the_server_changes_schemas(ours, java, db):
     # refused by the rules of both, before the server is asked
     with pytest.raises(e.IllegalSchemaChange):
         t.alter().set_option("bucket", "-1").commit()
+
+
+@contextlib.contextmanager
+def before_the_alter(server, others):
+    """Options that lead to the server through a proxy, which lets others come before the next change of a table is sent on."""
+    left = [others]
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def pass_on(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) or None
+            if self.command == "POST" and b"setOption" in (body or b"") and left:
+                left.pop()()
+            headers = {key: value for key, value in self.headers.items() if key.lower() != "host"}
+            request = urllib.request.Request(server.url.rstrip("/") + self.path, body, headers, method=self.command)
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    status, said = answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                status, said = error.code, error.read()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_GET = do_POST = do_DELETE = pass_on
+
+        def log_message(self, *_):
+            pass
+
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        yield {**server.options(), "uri": f"http://127.0.0.1:{proxy.server_port}"}
+        assert not left
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+
+
+def test_an_alter_of_what_levels_mean_is_set_back_where_others_have_made_several(server, ours, db):
+    """The server has no schemas that are pending: the key was there twice."""
+    options = {"write_only": "true", "num_levels": "5", "num-sorted-run.compaction-trigger": "2"}
+    t = make(ours, f"{db}.t", **options, **{"deletion-vectors.modifiable": "true"})
+    t.upsert([{"id": k, "v": "base"} for k in range(3000)])
+    t.compact(full=True)
+
+    def two_levels():
+        other = ours.table(f"{db}.t")
+        for v in ("a", "b"):
+            other.upsert([{"id": 1, "v": v}])
+        other.compact()
+        assert len({f["level"] for f in other.files()}) == 2
+
+    with before_the_alter(server, two_levels) as through, pytest.raises(e.IllegalSchemaChange, match="several levels"):
+        st.connect("wh", options=through).table(f"{db}.t").alter().set_option(
+            "deletion-vectors.enabled", "true"
+        ).commit()
+    t = ours.table(f"{db}.t")
+    assert "deletion-vectors.enabled" not in t.options
+    t.upsert([{"id": 2, "v": "c"}])
+    assert t.to_pylist(filter="id = 1") == [{"id": 1, "v": "b"}] and t.count() == 3000
+    t.compact(full=True)
+    t.alter().set_option("deletion-vectors.enabled", "true").commit()
+    assert ours.table(f"{db}.t").to_pylist(filter="id = 1") == [{"id": 1, "v": "b"}]
 
 
 def test_tags_branches_and_rollback_are_the_servers_too(ours, java, db):

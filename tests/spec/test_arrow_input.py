@@ -278,3 +278,28 @@ def test_chunks_without_rows_are_no_broken_data(cat, cuts):
     rows.validate(full=True)
     t.append(rows)
     assert t.to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize("depth", [65, 3000])
+@pytest.mark.parametrize("outer", ["struct", "list"])
+def test_types_that_are_too_deep_are_refused_before_they_are_imported(cat, outer, depth):
+    """Some thousand types in one another ended the process, hundreds took minutes."""
+    values = pa.array([1], pa.int32())
+    for _ in range(depth):
+        is_list = outer == "list"
+        values = pa.ListArray.from_arrays([0, 1], values) if is_list else pa.StructArray.from_arrays([values], ["a"])
+    data = pa.table({"id": values})
+    with pytest.raises(e.UnsupportedType, match="in one another, at most 31"):
+        cat.create_table("db.deep", data.schema)
+    t = cat.create_table("db.flat", {"id": "INT"}, primary_key="id")
+    ways = {
+        "table": lambda: t.upsert(data),
+        "batch": lambda: t.upsert(data.to_batches()[0]),
+        "stream": lambda: t.upsert(data.to_reader()),
+        "get": lambda: t.get(data),
+        "merge": lambda: t.merge(data, on="id").when_not_matched_insert_all().execute(),
+    }
+    for name, call in ways.items():
+        with pytest.raises(e.UnsupportedType, match="in one another, at most 31"):
+            call()
+        assert t.snapshot() is None, name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from siltstone._args import shown
-from siltstone._arrow import arrow_text
+from siltstone._arrow import DEEPEST, arrow_text, too_deep
 from siltstone._column_types import of_polars
 from siltstone._frames import unwrapped, with_index
 from siltstone._plain import schema_of
@@ -51,21 +51,24 @@ def check_arrow(schema: Any) -> None:
 
     Raises:
         IllegalSchema: There is none, or such a name.
+        UnsupportedType: A type that is too deep.
     """
     if not has_pyarrow():
         return
     from siltstone._pyarrow import pa
 
     with _taken(schema):
-        fields = [*(schema if isinstance(schema, pa.Schema) else pa.schema(schema))]
+        fields = [(field, field.name, 0) for field in (schema if isinstance(schema, pa.Schema) else pa.schema(schema))]
         while fields:
-            field = fields.pop()
+            field, top, depth = fields.pop()
             field.name.encode()
+            if depth >= DEEPEST:
+                raise too_deep(top)
             kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
             if pa.types.is_dictionary(kind):
-                fields.append(pa.field(field.name, kind.value_type))
+                fields.append((pa.field(field.name, kind.value_type), top, depth + 1))
             elif pa.types.is_nested(kind):
-                fields += [kind.field(at) for at in range(kind.num_fields)]
+                fields += [(kind.field(at), top, depth + 1) for at in range(kind.num_fields)]
 
 
 def _schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library

@@ -24,6 +24,14 @@ pub(crate) const MOST: i64 = 1 << 48;
 /// The largest number that a snapshot, schema or removal record may have: readers take nothing above it for one.
 pub(crate) const LAST_ID: i64 = i64::MAX - 1;
 
+/// Whether libraries say in their errors that memory could not be had (zstd, for a block and for all that it needs besides; the
+/// standard library): healthy bytes must not be called damaged for it, nor a program wrong.
+pub(crate) fn is_out_of_memory(text: &str) -> bool {
+    ["not enough memory", "null pointer when creating", "out of memory", "memory allocation failed"]
+        .iter()
+        .any(|said| text.contains(said))
+}
+
 /// The number after this one, where readers would find a file of it.
 pub(crate) fn next_id(id: i64) -> Option<i64> {
     id.checked_add(1).filter(|next| *next <= LAST_ID)

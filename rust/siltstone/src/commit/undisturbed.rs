@@ -139,7 +139,8 @@ fn meets_rows<'e>(theirs: &ManifestEntry, mut own: impl Iterator<Item = &'e Mani
 
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
 ///
-/// Where an index says which buckets keys are in, those that have gone meanwhile get other buckets than they were found in.
+/// Where an index says which buckets keys are in, those that have gone meanwhile get other buckets than they were found in; and other
+/// partitions, where the key does not hold the partition.
 fn disturbs(
     ctx: &TableContext,
     snapshot: &Snapshot,
@@ -151,10 +152,11 @@ fn disturbs(
         return Ok(None);
     }
     let partitions = changes.partitions();
-    let lists = store.read_list(snapshot.delta_list())?;
-    let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
-    let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
     let is_indexed = ctx.options.bucket == -1;
+    let is_anywhere = is_indexed && !types.is_empty() && !ctx.schema.key_holds_partition();
+    let lists = store.read_list(snapshot.delta_list())?;
+    let delta = store.read_all(&lists, &|head| is_anywhere || partitions.contains(head.partition))?;
+    let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
     for theirs in &delta {
         let bucket = BucketId { partition: theirs.partition.clone(), bucket: theirs.bucket };
         if types.is_empty() {
@@ -163,10 +165,11 @@ fn disturbs(
                 None => continue,
             }
         }
-        let has_gone = is_indexed && (theirs.kind == EntryKind::Delete || !ctx.schema.key_holds_partition());
+        let has_gone = is_indexed && theirs.kind == EntryKind::Delete;
         let met = |own: &&ManifestEntry| {
             is_of(own, &bucket)
                 || own.total_buckets != theirs.total_buckets
+                || is_anywhere
                 || (has_gone && own.partition == theirs.partition)
         };
         for own in own().filter(met) {

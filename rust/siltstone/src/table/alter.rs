@@ -8,8 +8,8 @@ use crate::{
     cleanup::{upkeep_lock, with_effect},
     scan::{has_deleted_rows, has_several_levels, overtaken::at_newest},
     schema::{
-        READ_BRANCHES, SchemaChange, TableSchema, VECTORS, level_0_counts, levels_option_changed, losses, notes,
-        switches_vectors_off, unreadable,
+        CheckChange, READ_BRANCHES, SchemaChange, TableSchema, VECTORS, level_0_counts, levels_option_changed, losses,
+        notes, rows_option_changed, switches_vectors_off, unreadable,
     },
     snapshot::Snapshot,
 };
@@ -29,7 +29,7 @@ impl Table {
         let said = self.said_of(&changes)?;
         self.check_free_for_levels(&changes)?;
         let changed = match self.server()? {
-            Some(served) => ctx.schemas.changed(&changes, &check).and_then(|_| {
+            Some(served) => self.alter_by(&changes, &check, &|changes| {
                 let changes: Value = changes.iter().map(SchemaChange::to_java).collect();
                 served.server().change_schema(&served.name(&ctx.branch), &changes.to_string())
             }),
@@ -40,6 +40,43 @@ impl Table {
             tracing::warn!(table = ctx.name, "{text}");
         }
         with_effect(self.reload(), || Ok(Some("the table was changed".to_owned())))
+    }
+
+    /// [`Table::alter`] where a server keeps the schemas, none of which can be pending: what rows mean is looked at again after its
+    /// change, under the lock of upkeep, and set back where others have made rows that it would make others of.
+    fn alter_by(
+        &self,
+        changes: &[SchemaChange],
+        check: CheckChange<'_>,
+        change: &dyn Fn(&[SchemaChange]) -> Result<()>,
+    ) -> Result<()> {
+        let ctx = self.context();
+        let (old, new) = ctx.schemas.changed(changes, check)?;
+        let Some(option) = rows_option_changed(&old, &new)? else { return change(changes) };
+        let _lock = upkeep_lock(ctx)?;
+        check(&old, &new)?;
+        change(changes)?;
+        let Err(refused) = check(&old, &new) else { return Ok(()) };
+        let back = |change: &SchemaChange| {
+            let (SchemaChange::SetOption { key, .. } | SchemaChange::RemoveOption { key }) = change else {
+                return None;
+            };
+            Some(match old.options.get(key).cloned() {
+                Some(value) => SchemaChange::SetOption { key: key.clone(), value },
+                None => SchemaChange::RemoveOption { key: key.clone() },
+            })
+        };
+        let back: Vec<SchemaChange> = changes.iter().filter_map(back).collect();
+        let set_back = change(&back);
+        match set_back {
+            Ok(()) => Err(refused),
+            Err(e) => Err(Error::new(
+                e.kind(),
+                format!("the option '{option}' was changed, and may not stay; then a call failed"),
+            )
+            .caused_by(e)
+            .hint("set it back: rows of several levels would become other rows")),
+        }
     }
 
     /// Values that changes of types would lose, in words, for a question before [`Table::alter`]; nothing is changed.

@@ -12,7 +12,10 @@ use std::{
 
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, InBuffer, OutBuffer, zstd_sys::ZSTD_EndDirective};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits::is_out_of_memory,
+};
 
 /// A block may decompress to this many bytes whatever its size...
 const FREE_BYTES: usize = 16 << 20;
@@ -298,10 +301,7 @@ fn not_compressed(codec: Compression, e: impl Into<io::Error>) -> Error {
 
 /// What a codec says when it has no memory, as ours; any other error as it is.
 fn no_memory(e: io::Error) -> std::result::Result<Error, io::Error> {
-    let text = e.to_string();
-    // how zstd says it, for a block and for all that it needs besides
-    let said = ["not enough memory", "null pointer when creating"].iter().any(|said| text.contains(said));
-    if e.kind() != io::ErrorKind::OutOfMemory && !said {
+    if e.kind() != io::ErrorKind::OutOfMemory && !is_out_of_memory(&e.to_string()) {
         return Err(e);
     }
     Ok(Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a block of a metadata file").caused_by(e))

@@ -8,7 +8,10 @@
 use std::io::{self, Read, Write};
 
 use super::lzo;
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits::is_out_of_memory,
+};
 
 /// No writer makes larger chunks.
 pub(super) const MOST_CHUNK: u64 = 1 << 23;
@@ -67,7 +70,7 @@ impl Codec {
             Self::Lz4 => Ok(lz4_flex::block::compress(plain)),
             Self::Zstd => zstd::bulk::compress(plain, level),
         };
-        packed.map_err(|e| Error::new(ErrorKind::Internal, "a chunk cannot be compressed").caused_by(e))
+        packed.map_err(not_compressed)
     }
 
     /// The plain bytes of a chunk, at most `most`.
@@ -103,4 +106,25 @@ fn limited(source: impl Read, most: usize) -> io::Result<Vec<u8>> {
     source.take(most as u64 + 1).read_to_end(&mut plain)?;
     fits(plain.len(), most)?;
     Ok(plain)
+}
+fn not_compressed(e: io::Error) -> Error {
+    let (kind, text) = if e.kind() == io::ErrorKind::OutOfMemory || is_out_of_memory(&e.to_string()) {
+        (ErrorKind::MemoryLimitExceeded, "there is no memory to compress a chunk of a data file")
+    } else {
+        (ErrorKind::Internal, "a chunk cannot be compressed")
+    };
+    Error::new(kind, text).caused_by(e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A write in little memory was an internal error.
+    #[test]
+    fn a_codec_without_memory_is_no_defect() {
+        let error = |text: &str| not_compressed(io::Error::other(text.to_owned()));
+        assert_eq!(error("Allocation error : not enough memory").kind(), ErrorKind::MemoryLimitExceeded);
+        assert_eq!(error("x").kind(), ErrorKind::Internal);
+    }
 }

@@ -4,7 +4,10 @@ use std::{any::Any, fmt::Display};
 
 use parquet::errors::ParquetError;
 
-use crate::error::{Error, ErrorKind};
+use crate::{
+    error::{Error, ErrorKind},
+    limits::is_out_of_memory,
+};
 
 /// An error while reading `file`: a storage error keeps its kind, everything else means broken bytes.
 pub(crate) fn reading(file: &str, e: ParquetError) -> Error {
@@ -50,13 +53,6 @@ pub(crate) fn encoder_panicked(file: &str, panic: &(dyn Any + Send)) -> Error {
         ErrorKind::MemoryLimitExceeded => error,
         _ => Error::new(ErrorKind::Internal, "an encoder failed in the middle of a data file").with("file", file),
     }
-}
-
-/// How zstd and the standard library say that memory could not be had: a healthy file must not be called damaged for it.
-fn is_out_of_memory(text: &str) -> bool {
-    ["not enough memory", "null pointer when creating new context", "out of memory", "memory allocation failed"]
-        .iter()
-        .any(|said| text.contains(said))
 }
 
 fn no_memory(file: &str) -> Error {
