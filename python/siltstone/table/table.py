@@ -164,8 +164,8 @@ class Table(Parts, Whole, Merging, Writing, Hinted):
             dry_run: Only say what would be done, in ``notes``, and how much would be written anew.
 
         Raises:
-            InvalidArgument: A table whose buckets are not of a fixed number, or a number below 1; rows of which a compaction is
-                to tell the changelog first.
+            InvalidArgument: A table whose buckets are not of a fixed number, or a number below 1; rows of which a
+                compaction is to tell the changelog first.
             CommitConflict: Others wrote to the same partitions again and again; no row was changed.
 
         Example:
