@@ -111,12 +111,10 @@ pub fn check_own_rule(ctx: &TableContext) -> Result<()> {
     let levels = levels_option(&stored, &ctx.options).or_else(|| levels_option(&ctx.options, &stored));
     // what such a compaction moves is told by nobody else
     let told = (stored.changelog_producer != ctx.options.changelog_producer).then_some("changelog-producer");
-    let levels = levels.or(told);
-    let own = || {
-        let own = TableSchema { options: ctx.options.raw.clone(), ..(*ctx.schema).clone() };
-        own_rule_changed(&ctx.schema, &own)
-    };
-    let Some(option) = levels.map(str::to_owned).or_else(own) else { return Ok(()) };
+    let own = TableSchema { options: ctx.options.raw.clone(), ..(*ctx.schema).clone() };
+    // what levels mean may hang on it
+    let own = own_rule_changed(&ctx.schema, &own);
+    let Some(option) = own.or_else(|| levels.or(told).map(str::to_owned)) else { return Ok(()) };
     let text = format!(
         "'{option}' was given to the handle with another value than the table has: rows would be merged otherwise"
     );

@@ -68,7 +68,9 @@ pub fn own_rule_changed(stored: &TableSchema, own: &TableSchema) -> Option<Strin
 /// Options by what they are about, with their names and values. Columns are meant by their ids; those that the other schema does
 /// not have are left out, and so is what goes without saying.
 fn rule(schema: &TableSchema, other: &TableSchema) -> BTreeMap<Vec<String>, (String, Vec<String>)> {
-    let decisive = schema.options.iter().filter(|(key, value)| decides(key) && !is_default(key, value));
+    let by_columns = [schema, other].into_iter().any(has_rules_of_columns);
+    let counts = |key: &str| by_columns || !name_of(key).starts_with("fields.");
+    let decisive = schema.options.iter().filter(|(key, value)| decides(key) && counts(key) && !is_default(key, value));
     let said = decisive.filter_map(|(key, value)| {
         let (about, value) = said(schema, other, key, value)?;
         Some((about, (key.clone(), value)))
@@ -81,8 +83,10 @@ fn said(schema: &TableSchema, other: &TableSchema, key: &str, value: &str) -> Op
     let name = name_of(key);
     Some(match field_option(key) {
         Some((columns, SEQUENCE_GROUP)) => {
-            let group = kept(schema, other, &parse_list(value));
-            (about(&parse_list(columns), SEQUENCE_GROUP), ids(schema, &group))
+            // whichever is named first
+            let mut group = ids(schema, &kept(schema, other, &parse_list(value)));
+            group.sort_unstable();
+            (about(&parse_list(columns), SEQUENCE_GROUP), group)
         }
         Some((column, suffix)) => {
             let column = kept(schema, other, &[column.to_owned()]);
@@ -96,6 +100,11 @@ fn said(schema: &TableSchema, other: &TableSchema, key: &str, value: &str) -> Op
     })
 }
 
+/// Whether the merge engine has functions and groups of columns.
+fn has_rules_of_columns(schema: &TableSchema) -> bool {
+    schema.options.get("merge-engine").is_some_and(|engine| matches!(engine.trim(), "partial-update" | "aggregation"))
+}
+
 fn name_of(key: &str) -> &str {
     spellings(key).next().unwrap_or(key)
 }
@@ -107,7 +116,9 @@ fn decides(key: &str) -> bool {
 }
 
 fn is_default(key: &str, value: &str) -> bool {
-    let default = match name_of(key) {
+    let default = match field_option(key).map_or_else(|| name_of(key), |(_, suffix)| suffix) {
+        "ignore-retract" | "distinct" => "false",
+        "list-agg-delimiter" => return value == ",",
         "sequence.field.sort-order" => "ascending",
         CHANGELOG => "none",
         VECTORS => "false",
@@ -207,5 +218,25 @@ mod tests {
         let ordered = schema(&[("sequence.field", "g")]);
         assert_eq!(after(&ordered, rename("g", "at")), None);
         assert_eq!(after(&ordered, set("sequence.field.sort-order", "ascending")), None);
+    }
+
+    /// Handles with such options compacted nothing, updated nothing and deleted nothing.
+    #[test]
+    fn a_handle_may_say_what_goes_without_saying() {
+        let own = |stored: &[(&str, &str)], own: &[(&str, &str)]| {
+            let stored = schema(stored);
+            let own = own.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            let options = stored.options.clone().into_iter().chain(own).collect();
+            own_rule_changed(&stored, &TableSchema { options, ..stored.clone() })
+        };
+        let groups = [("merge-engine", "partial-update"), ("fields.g.sequence-group", "a,b")];
+        assert_eq!(own(&groups, &[("fields.g.sequence-group", "b , a")]), None);
+        assert!(own(&groups, &[("fields.g.sequence-group", "a")]).is_some());
+        let sums = [("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")];
+        assert_eq!(own(&sums, &[("fields.a.ignore-retract", "false"), ("fields.a.distinct", "FALSE")]), None);
+        assert!(own(&sums, &[("fields.a.ignore-retract", "true")]).is_some());
+        assert!(own(&sums, &[("fields.default-aggregate-function", "max")]).is_some());
+        assert_eq!(own(&[], &[("fields.a.aggregate-function", "sum")]), None);
+        assert!(own(&[], &[("sequence.field", "g")]).is_some());
     }
 }
