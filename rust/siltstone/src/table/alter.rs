@@ -43,7 +43,8 @@ impl Table {
     }
 
     /// [`Table::alter`] where a server keeps the schemas, none of which can be pending: what rows mean is looked at again after its
-    /// change, under the lock of upkeep, and set back where others have made rows that it would make others of.
+    /// change, under the lock of upkeep, and set back where others have made rows that it would make others of. Rows of a version
+    /// that came about under the new schema are none of these.
     fn alter_by(
         &self,
         changes: &[SchemaChange],
@@ -57,6 +58,13 @@ impl Table {
         check(&old, &new)?;
         change(changes)?;
         let Err(refused) = check(&old, &new) else { return Ok(()) };
+        if ctx.snapshots().latest()?.is_some_and(|newest| newest.schema_id >= new.id) {
+            let text =
+                format!("'{option}' was changed, and rows were written under it before it was looked at them again");
+            return Err(Error::new(refused.kind(), text)
+                .caused_by(refused)
+                .hint("compact the table, with no writer at work: t.compact(full=True)"));
+        }
         let back = |change: &SchemaChange| {
             let (SchemaChange::SetOption { key, .. } | SchemaChange::RemoveOption { key }) = change else {
                 return None;
