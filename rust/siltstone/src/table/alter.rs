@@ -60,7 +60,7 @@ impl Table {
         let Err(refused) = check(&old, &new) else { return Ok(()) };
         if ctx.snapshots().latest()?.is_some_and(|newest| newest.schema_id >= new.id) {
             let text =
-                format!("'{option}' was changed, and rows were written under it before it was looked at them again");
+                format!("'{option}' was changed, and rows were written under it before they were looked at again");
             return Err(Error::new(refused.kind(), text)
                 .caused_by(refused)
                 .hint("compact the table, with no writer at work: t.compact(full=True)"));
