@@ -15,7 +15,8 @@
 //! - an alter decides about it first: it is taken away, or its file is replaced by one that does not say it any more.
 //!
 //! Nobody but its own alter looks at rows: for all others the second kind came too late, as long as it is pending. Who has the lock
-//! and finds one knows that its alter is not at work any more.
+//! and finds one knows that its alter is not at work any more, and makes a schema after it that is as the one before it. It is not
+//! deleted: other programs, which do not know that it is pending, may have been opened under it, and bring files of it.
 //!
 //! What takes it away or decides that it counts holds the upkeep lock, so one of the two happens. Its own alter does neither
 //! before it has the lock: killed before that, it leaves a schema that counts only where no version speaks against it.
@@ -29,8 +30,10 @@ use std::sync::Arc;
 use super::fixed::{fixed_option_changed, rows_option_changed};
 use super::refusal::forbidden_change;
 use super::{SchemaManager, TableSchema};
+use crate::env::now_millis;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
+use crate::limits::next_id;
 use crate::snapshot::{Snapshot, SnapshotManager, UpkeepLock};
 
 /// The member of the JSON object.
@@ -41,7 +44,7 @@ impl SchemaManager {
     pub fn newest_in_time(&self, _lock: &UpkeepLock) -> Result<Option<Arc<TableSchema>>> {
         loop {
             match self.newest()? {
-                Some(late) if late.is_pending() && self.late_option(&late)?.is_some() => self.delete_own(&late)?,
+                Some(late) if late.is_pending() && self.late_option(&late)?.is_some() => self.undo(&late)?,
                 newest => return Ok(newest),
             }
         }
@@ -102,7 +105,7 @@ impl SchemaManager {
         let late = if looked { self.late_fixed_option(&found)? } else { self.late_option(&found)? };
         if let Some(option) = late {
             return match self.ids()?.into_iter().find(|id| *id > found.id) {
-                None => self.delete_own(&found).and(Err(came_too_late(&option))),
+                None => self.undo(&found).and(Err(came_too_late(&option))),
                 Some(later) => Err(self.stays(&found, later).caused_by(came_too_late(&option))),
             };
         }
@@ -113,6 +116,25 @@ impl SchemaManager {
             decided => decided?,
         }
         self.fs.sync_dir(&self.directory())
+    }
+
+    /// Takes a schema that came too late away, or back: the newest one says what the one before it said. With the lock.
+    pub(super) fn undo(&self, late: &TableSchema) -> Result<()> {
+        if self.late_fixed_option(late)?.is_some() {
+            // no rows were written under it: other programs look whether there are versions, too
+            return self.delete_own(late);
+        }
+        let before = self.in_time(Arc::new(late.clone()))?;
+        let Some(id) = next_id(late.id).filter(|_| before.id < late.id) else { return self.delete_own(late) };
+        let back = TableSchema {
+            id,
+            time_millis: now_millis(),
+            highest_field_id: before.highest_field_id.max(late.highest_field_id),
+            pending: None,
+            ..(*before).clone()
+        };
+        // where another program has made a schema of it, that one is the newest
+        self.publish_if(&back, &|| self.check_stored(late)).map(drop)
     }
 
     /// The option that is fixed in a table with snapshots, or of one that is pending an option by which rows are taken otherwise,

@@ -81,7 +81,7 @@ impl SchemaManager {
         // commits that would be taken otherwise give way from now on
         if let Some(refused) = self.refused_by_now(&old, &new, check)? {
             let later = self.ids().map_err(|e| self.half_done(&new, e))?.into_iter().find(|id| *id > new.id);
-            return later.map_or_else(|| self.delete_own(&new), |_| Ok(())).and(Err(refused));
+            return later.map_or_else(|| self.undo(&new), |_| Ok(())).and(Err(refused));
         }
         self.confirm_with(&lock, &new, true).map_err(|e| match e.kind() {
             ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,
@@ -116,7 +116,9 @@ impl SchemaManager {
         let mut changes = Vec::new();
         // one may be missing that another program has made another one of
         let ids = self.ids()?.into_iter().filter(|id| (first..=old.id).contains(id));
-        let known = ids.map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
+        let mut known = ids.map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
+        // those that came to nothing
+        known.retain(|schema| !schema.is_pending());
         for pair in known.windows(2) {
             if let [before, after] = pair {
                 changes.push((before.clone(), after.clone()));
