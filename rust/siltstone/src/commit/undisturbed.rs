@@ -137,6 +137,11 @@ fn meets_rows<'e>(theirs: &ManifestEntry, mut own: impl Iterator<Item = &'e Mani
     own.any(meets).then(|| theirs.file.file_name.clone())
 }
 
+/// Whether a file may have records that delete their keys.
+fn takes_keys_away(theirs: &ManifestEntry) -> bool {
+    theirs.file.delete_row_count.is_none_or(|count| count > 0)
+}
+
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
 ///
 /// Where an index says which buckets keys are in, those that have gone meanwhile get other buckets than they were found in; and other
@@ -165,12 +170,13 @@ fn disturbs(
                 None => continue,
             }
         }
-        let has_gone = is_indexed && theirs.kind == EntryKind::Delete;
+        let is_gone = theirs.kind == EntryKind::Delete;
         let met = |own: &&ManifestEntry| {
+            let is_here = own.partition == theirs.partition;
             is_of(own, &bucket)
-                || own.total_buckets != theirs.total_buckets
-                || is_anywhere
-                || (has_gone && own.partition == theirs.partition)
+                || (is_here && own.total_buckets != theirs.total_buckets)
+                || (is_here && is_indexed && (is_gone || is_anywhere))
+                || (is_anywhere && (is_gone || takes_keys_away(theirs)))
         };
         for own in own().filter(met) {
             // what waits for buckets comes as it was written: its bounds say nothing
