@@ -79,10 +79,8 @@ def without_traceback(text: str) -> str:
 def too_deep(column: str) -> UnsupportedType:
     """The error for a type whose levels nobody counts any more."""
     top = column.partition(".")[0]
-    return UnsupportedType(
-        f"column '{top}' has more than {DEEPEST} types in one another, at most 31 can be read back",
-        context={"column": top},
-    )
+    message = f"column '{top}' has more than {DEEPEST} nested types in one another, at most 31 can be read back"
+    return UnsupportedType(message, context={"column": top})
 
 
 def _check_field(field: Any, at: int, within: str, depth: int) -> None:

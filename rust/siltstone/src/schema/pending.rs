@@ -102,14 +102,20 @@ impl SchemaManager {
         if !found.is_pending() {
             return Ok(());
         }
-        let late = if looked { self.late_fixed_option(&found)? } else { self.late_option(&found)? };
+        let is_fixed = self.changes_fixed_option(&found)?;
+        let late = match (looked, is_fixed) {
+            (false, _) => self.late_option(&found)?,
+            (true, true) => self.late_fixed_option(&found)?,
+            (true, false) => None,
+        };
         if let Some(option) = late {
             return match self.ids()?.into_iter().find(|id| *id > found.id) {
                 None => self.undo(&found).and(Err(came_too_late(&option))),
                 Some(later) => Err(self.stays(&found, later).caused_by(came_too_late(&option))),
             };
         }
-        let decided = TableSchema { pending: Some(false), ..found };
+        // versions are late by a schema that changes a fixed option alone
+        let decided = TableSchema { pending: is_fixed.then_some(false), ..found };
         // one that was held up for longer than the lock lasts comes to nothing where the schema was taken away meanwhile
         match self.fs.overwrite_version(&path, decided.to_json()?.as_bytes(), version.as_deref()) {
             Err(e) if e.kind() == ErrorKind::CommitConflict => return Err(self.gone(new)),
@@ -118,9 +124,17 @@ impl SchemaManager {
         self.fs.sync_dir(&self.directory())
     }
 
+    /// Whether a schema is of the first kind: it changes an option that is fixed by the schema that it was made of.
+    fn changes_fixed_option(&self, new: &TableSchema) -> Result<bool> {
+        match self.ids()?.into_iter().rfind(|id| *id < new.id) {
+            Some(before) => Ok(fixed_option_changed(&*self.get(before)?, new).is_some()),
+            None => Ok(true),
+        }
+    }
+
     /// Takes a schema that came too late away, or back: the newest one says what the one before it said. With the lock.
     pub(super) fn undo(&self, late: &TableSchema) -> Result<()> {
-        if self.late_fixed_option(late)?.is_some() {
+        if self.changes_fixed_option(late)? {
             // no rows were written under it: other programs look whether there are versions, too
             return self.delete_own(late);
         }
