@@ -29,3 +29,19 @@ def cat(s3, bucket):
     catalog = st.connect(f"s3://{bucket}/lake", options=s3.options())
     catalog.create_database("db")
     return catalog
+
+
+@pytest.fixture
+def behind_a_proxy(monkeypatch):
+    """Servers that are found by the host names of buckets: requests go to them as to a proxy, and they end with the test."""
+    servers = []
+
+    def found(server):
+        servers.append(server)
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        monkeypatch.setenv("http_proxy", server.url)
+        return server
+
+    yield found
+    for server in servers:
+        server.close()

@@ -10,18 +10,8 @@ pytestmark = pytest.mark.stores
 
 
 @pytest.fixture
-def make_server(monkeypatch):
-    servers = []
-
-    def make(**options):
-        servers.append(oss_server.Server(**options))
-        monkeypatch.setenv("HTTP_PROXY", servers[-1].url)
-        monkeypatch.setenv("http_proxy", servers[-1].url)
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
+def make_server(behind_a_proxy):
+    return lambda **options: behind_a_proxy(oss_server.Server(**options))
 
 
 @pytest.fixture
