@@ -187,6 +187,16 @@ fn a_reader_of_changes_that_meets_a_fast_forward_half_way_says_that_its_beginnin
     assert!(told > 0, "no reader met it");
 }
 
+/// A compaction and an overwrite, both acknowledged, came between parts of one fast-forward; each was made to give way by itself. The
+/// judge knew of one such commit.
+#[test]
+fn all_commits_that_come_while_main_goes_forward_give_way() {
+    let case = "largest WriteBranch1,OverwriteWithMessages2 Compact6 BranchForward7 \
+                / 2:6 2:e1 2:e3 1:e3 2:e3 2:e3 2:7 2:e2 0:6 2:e3";
+    let run = case.parse::<Case>().unwrap().run(&Worlds::default(), &Pools::new(), Look::Deep);
+    assert_eq!(run.problems, Vec::<String>::new(), "{case}");
+}
+
 /// An expiry that came after the tag sees it and keeps its files, but the maker of the tag cannot know while that is at work. It said
 /// that the snapshot was gone, and left the tag.
 #[test]

@@ -27,8 +27,10 @@ impl Run {
         }
         let mut steps: Vec<Step> = Vec::new();
         let taken_back = ended.iter().any(|ended| ended.operation.verb.takes_back());
+        let to_main = |ended: &&Ended| ended.operation.verb.commits() && ended.operation.branch() == "main";
+        let commits = ended.iter().filter(to_main).count();
         for (at, operation) in ended.iter().enumerate() {
-            let mut own = operation.steps(at, &self.log, taken_back, any(Verb::BranchFromTag));
+            let mut own = operation.steps(at, &self.log, taken_back, any(Verb::BranchFromTag), commits);
             if hides && matches!(operation.effect, Effect::See(_)) {
                 own.clear();
             }

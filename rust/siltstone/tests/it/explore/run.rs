@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
+    fmt, iter,
     panic::{AssertUnwindSafe, catch_unwind},
     str::FromStr,
     thread,
@@ -184,7 +184,15 @@ impl Ended {
     }
 
     /// What it does; beside operations that take versions back its snapshots may have been there before they were made again.
-    pub(super) fn steps(&self, operation: usize, log: &[Event], taken_back: bool, branches: bool) -> Vec<Step> {
+    /// `others`: how many of the others commit to main.
+    pub(super) fn steps(
+        &self,
+        operation: usize,
+        log: &[Event],
+        taken_back: bool,
+        branches: bool,
+        others: usize,
+    ) -> Vec<Step> {
         let optional = self.is_unknown();
         let to = if optional { u64::MAX } else { self.span.ended };
         let step = |id: Option<i64>| Step {
@@ -215,9 +223,9 @@ impl Ended {
                 self.result.as_ref().is_ok_and(|done| done.notes.iter().any(|n| n.contains("fast-forward again")));
             let end = if later { part.clone() } else { step(None) };
             let part = Step { optional: true, ..part };
-            // one that died may have made writers give way that came between its first part and the next
-            let parts = if optional { vec![part.clone(), part] } else { vec![part] };
-            return parts.into_iter().chain([end]).collect();
+            // each commit that comes in between is made to give way by another part; the last part of one that died is not its end
+            let parts = others.max(1) + usize::from(optional);
+            return iter::repeat_n(part, parts).chain([end]).collect();
         }
         match &self.result {
             _ if optional && commits => {
