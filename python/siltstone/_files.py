@@ -134,12 +134,18 @@ def _opened(path: str, schema: Any, *, others: bool) -> Any:
             reader = csv_reader(path, schema)
         elif kind == "json":
             reader = json_reader(path, schema, others=others)
+        elif kind == "parquet":
+            import pyarrow.parquet as pq
+
+            from siltstone._pyarrow import pa
+
+            # where no thread can be started a scan of a dataset waits for ever, and columns side by side end a process
+            file = pq.ParquetFile(path, coerce_int96_timestamp_unit=int96_unit(path))
+            reader = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(use_threads=False))
         else:
             import pyarrow.dataset as ds
 
-            unit = int96_unit(path) if kind == "parquet" else None
-            read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=unit) if unit else None
-            reader = ds.dataset([path], format=ds.ParquetFileFormat(read) if read else kind).scanner().to_reader()
+            reader = ds.dataset([path], format=kind).scanner().to_reader()
         if not others:
             _refuse_folder(path, schema, reader.schema)
         return reader
@@ -218,7 +224,7 @@ def _is_hidden(path: str | pathlib.PurePath, fixed: int) -> bool:
 def known_rows(data: Any) -> int | None:
     """How many rows data has, where it is at hand: in the footers of files of Parquet, and in a length."""
     if is_file_name(data):
-        import pyarrow.dataset as ds
+        import pyarrow.parquet as pq
 
         from siltstone._pyarrow import pa
 
@@ -226,7 +232,7 @@ def known_rows(data: Any) -> int | None:
         if _format(paths[0]) != "parquet":
             return None
         try:
-            return sum(int(ds.dataset([path], format="parquet").count_rows()) for path in paths)
+            return sum(int(pq.read_metadata(path).num_rows) for path in paths)
         except (pa.ArrowException, OSError):
             return None  # the read says what is wrong
     rows = getattr(data, "count_rows", None)  # a dataset

@@ -4,6 +4,8 @@ import datetime as dt
 import json
 import math
 import os
+import subprocess
+import sys
 from decimal import Decimal
 
 import pyarrow as pa
@@ -272,3 +274,27 @@ def test_nothing_may_follow_the_last_comma_of_a_list(make, tmp_path):
     t = make({"v": "INT"}, bucket=-1)
     with pytest.raises(e.InvalidArgument, match="nothing follows the comma behind row 0"):
         t.append(tmp_path / "x.json")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("more", [10, 20])
+def test_a_file_of_parquet_is_read_where_no_thread_can_be_started(make, tmp_path, more):
+    """A scan of pyarrow waited for ever then, and columns that it read side by side ended the process."""
+    t = make({"id": "BIGINT", "s": "STRING"}, [], bucket=-1)
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": range(300_000), "s": [f"text {i}" for i in range(300_000)]}), path)
+    code = f"""
+import resource, sys, pyarrow.dataset, pyarrow.parquet, siltstone as st
+t = st.open_table(sys.argv[1])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {more}_000_000
+resource.setrlimit(resource.RLIMIT_AS, (used, resource.RLIM_INFINITY))
+try:
+    t.append(sys.argv[2])
+    print(300_000)
+except st.errors.SiltstoneError as e:
+    print(0)
+"""
+    call = [sys.executable, "-c", code, t.location, str(path)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert t.count() == int(done.stdout)

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
 
+use crossbeam_channel::bounded;
 use serde_json::Value;
 
 use crate::{
@@ -301,12 +302,31 @@ pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
         Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
         other => other?,
     }
-    fs.sync_dir(parent).and_then(|()| fs.delete_dir(&hidden)).map_err(|e| {
+    fs.sync_dir(parent).and_then(|()| delete_hidden(fs, &hidden)).map_err(|e| {
+        let hint = match e.kind() {
+            ErrorKind::Cancelled => {
+                "they are deleted while this process lives: delete this directory if it has ended before"
+            }
+            _ => "delete this directory when the storage works",
+        };
         Error::new(e.kind(), format!("'{name}' was deleted; some of its files are left"))
             .with("path", &hidden)
-            .hint("delete this directory when the storage works")
+            .hint(hint)
             .caused_by(e)
     })
+}
+
+/// Deletes a directory whose name nobody else has and nobody will. A caller who is told to stop does not wait for the rest of it: an
+/// operating system deletes trees without asking.
+fn delete_hidden(fs: &FileIoRef, hidden: &str) -> Result<()> {
+    let (done, ended) = bounded(1);
+    let (own, path) = (fs.clone(), hidden.to_owned());
+    let work = move || drop(done.send(own.delete_dir(&path)));
+    if thread::Builder::new().name("siltstone-delete".to_owned()).spawn(work).is_err() {
+        return fs.delete_dir(hidden);
+    }
+    let died = || Error::new(ErrorKind::Internal, "the thread that deletes a directory died");
+    cancel::wait(&ended)?.unwrap_or_else(|| Err(died()))
 }
 
 /// As much of a name as leaves place for two dots and an id in a name of 255 bytes.

@@ -1,9 +1,12 @@
 //! How ADD and DELETE entries cancel out (`FileEntry.mergeEntries`, format chapter 4.4).
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
-    hash::{Hash, Hasher},
+    collections::HashSet,
+    hash::{BuildHasher, Hash, Hasher},
 };
+
+use foldhash::fast::RandomState;
+use hashbrown::{HashTable, hash_table::Entry};
 
 use super::{EntryKind, ManifestEntry};
 use crate::{
@@ -45,37 +48,39 @@ const ASK_ENTRIES: usize = 4096;
 /// The order of the rest is kept. A DELETE without its ADD stays: the ADD is in an earlier manifest.
 /// An ADD of an identity that is present already is corrupt metadata.
 pub fn merge_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result<Vec<ManifestEntry>> {
-    let entries: Vec<ManifestEntry> = entries.into_iter().collect();
+    let mut entries: Vec<ManifestEntry> = entries.into_iter().collect();
     let mut keep = vec![true; entries.len()];
-    let mut present: HashMap<IdRef<'_>, usize> = HashMap::with_capacity(entries.len());
-    let mut drop_at = |at: usize| {
-        if let Some(flag) = keep.get_mut(at) {
-            *flag = false;
-        }
-    };
-    for (at, entry) in entries.iter().enumerate() {
+    let hasher = RandomState::default();
+    let hash = |entry: &ManifestEntry| hasher.hash_one(IdRef(entry));
+    // where entries are that nothing has cancelled: there may be millions
+    let mut present: HashTable<u32> = HashTable::with_capacity(entries.len());
+    let entry_at = |place: u32| usize::try_from(place).ok().and_then(|place| entries.get(place));
+    for (place, (at, entry)) in (0_u32..).zip(entries.iter().enumerate()) {
         if at % ASK_ENTRIES == 0 {
             cancel::check()?;
         }
-        match (entry.kind, present.entry(IdRef(entry))) {
+        let is_same = |other: &u32| entry_at(*other).is_some_and(|other| IdRef(other) == IdRef(entry));
+        let known = present.entry(hash(entry), is_same, |other| entry_at(*other).map_or(0, hash));
+        match (entry.kind, known) {
             // what is deleted before these entries begin may be added again
             (EntryKind::Add, Entry::Occupied(mut known)) => {
-                if entries.get(*known.get()).is_none_or(|before| before.kind == EntryKind::Add) {
+                if entry_at(*known.get()).is_none_or(|before| before.kind == EntryKind::Add) {
                     return Err(added_twice(entry));
                 }
-                known.insert(at);
+                *known.get_mut() = place;
             }
             (EntryKind::Delete, Entry::Occupied(known)) => {
-                drop_at(known.remove());
-                drop_at(at);
+                let (before, _) = known.remove();
+                for dropped in [usize::try_from(before).unwrap_or(usize::MAX), at] {
+                    keep.get_mut(dropped).into_iter().for_each(|keep| *keep = false);
+                }
             }
             (_, Entry::Vacant(free)) => {
-                free.insert(at);
+                free.insert(place);
             }
         }
     }
     drop(present);
-    let mut entries = entries;
     let mut keep = keep.into_iter();
     // in place: there may be millions
     entries.retain(|_| keep.next().unwrap_or(true));

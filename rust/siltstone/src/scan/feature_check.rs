@@ -2,8 +2,8 @@
 
 use crate::{
     error::{Error, Result},
-    format::is_data_format,
-    io::{TableContext, is_blob_file},
+    format::{blob, is_data_format},
+    io::TableContext,
     manifest::ManifestEntry,
     path::format_of,
     schema::check_readable,
@@ -36,7 +36,7 @@ pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Resu
         let refuse =
             |what: String| Err(Error::unsupported(what).with("table", &ctx.name).with("file", &file.file_name));
         match format_of(&file.file_name) {
-            Some(_) if is_blob_file(file) && !ctx.options.data_evolution_enabled => {
+            Some(blob::NAME) if !ctx.options.data_evolution_enabled => {
                 return refuse("a file with BLOB values without 'data-evolution.enabled'".to_owned());
             }
             Some(format) if is_data_format(format) => {}

@@ -1,7 +1,17 @@
 //! The catalog over an in-memory store.
 
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, channel},
+    },
+    thread,
+};
+
 use super::*;
-use crate::fs::{FaultFileIo, FileIo as _, Meanwhile};
+use crate::cancel::interruptible;
+use crate::fs::{BeforeCall, FaultFileIo, FileIo as _, Meanwhile};
 use crate::types::{DataField, parse_type};
 
 fn catalog_with(options: &[(&str, &str)]) -> (Arc<FaultFileIo>, Catalog) {
@@ -208,4 +218,43 @@ fn catalogs_of_other_kinds_are_refused() {
     let options = BTreeMap::from([("metastore".to_owned(), "hive".to_owned())]);
     assert_eq!(kind(Catalog::new(fs.clone(), "/lake", options)), ErrorKind::UnsupportedFeature);
     assert_eq!(kind(Catalog::new(fs, " ", BTreeMap::new())), ErrorKind::InvalidArgument);
+}
+
+/// Holds up the deletion of what was dropped until somebody lets it go on.
+#[derive(Debug)]
+struct HeldDeletion {
+    begun: Arc<AtomicBool>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+impl BeforeCall for HeldDeletion {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        if what == "delete_dir" && path.contains("/.orders.") {
+            self.begun.store(true, Ordering::Relaxed);
+            let _ = self.go_on.lock().unwrap().recv();
+        }
+        Ok(())
+    }
+}
+
+/// A drop of very many files answered Ctrl-C when all of them had gone.
+#[test]
+fn a_drop_that_is_stopped_has_dropped_the_table_and_its_files_go_meanwhile() {
+    let (fs, before) = catalog_with(&[]);
+    before.create_database("shop", false).unwrap();
+    before.create_table("shop.orders", orders(), false).unwrap();
+    let (go_on, held) = channel();
+    let begun = Arc::new(AtomicBool::new(false));
+    let slow = fs.behind(Arc::new(HeldDeletion { begun: Arc::clone(&begun), go_on: Mutex::new(held) }));
+    let catalog = Catalog::new(Arc::new(slow), "/lake/", BTreeMap::new()).unwrap();
+    let dropped = interruptible(move || begun.load(Ordering::Relaxed), || catalog.drop_table("shop.orders", false));
+    let stopped = dropped.unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Cancelled);
+    assert!(stopped.to_string().contains("'orders' was deleted; some of its files are left"), "{stopped}");
+    assert!(before.tables("shop").unwrap().is_empty());
+    assert!(!fs.paths().is_empty());
+    go_on.send(()).unwrap();
+    while !fs.paths().is_empty() {
+        thread::yield_now();
+    }
 }
