@@ -209,3 +209,16 @@ def test_what_takes_the_sequence_field_back_is_merged_with_the_older_rows(cat, f
     t.upsert([{"id": 2, "w": "x", "s": 9}])
     t.compact(full=True)
     assert t.to_pylist(filter="id = 1") == before
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_handle_from_before_vectors_says_what_readers_from_now_on_do_not_show(cat, on):
+    """It went by its own options: no note said that its rows are not shown, or one said so of rows that are."""
+    vectors = "deletion-vectors.enabled"
+    options = FIXED | {"deletion-vectors.modifiable": "true", vectors: str(not on).lower()}
+    t = cat.create_table("db.t", {"k": "INT", "v": "INT"}, primary_key="k", options=options)
+    old = st.open_table(t.location)
+    t.alter().set_option(vectors, str(on).lower()).commit()
+    report = old.upsert([{"k": 1, "v": 1}])
+    shown = st.open_table(t.location).scan().to_arrow().num_rows
+    assert (report.invisible_rows, len(report.notes), shown) == ((1, 1, 0) if on else (0, 0, 1))

@@ -87,12 +87,23 @@ pub struct CommitOutcome {
     pub notes: Vec<String>,
 }
 
+/// Whether who opens the table now leaves level 0 out. The handle may be older than the alter that says so: the snapshot has the
+/// schema that was the newest one.
+fn readers_skip_level0(ctx: &TableContext, outcome: &CommitOutcome) -> bool {
+    let newer = outcome.snapshots.last().filter(|snapshot| snapshot.schema_id != ctx.schema.id);
+    let of_newer = |snapshot: &Snapshot| ctx.with_options_of(&*ctx.schemas.get(snapshot.schema_id)?);
+    match newer.map(of_newer) {
+        Some(Ok(newer)) => newer.options.skips_level0(),
+        None | Some(Err(_)) => ctx.options.skips_level0(),
+    }
+}
+
 /// Rows of committed messages that no batch reader shows before a compaction: those that wait in level 0 of a table whose
 /// readers leave it out, and those that wait for buckets.
 pub fn invisible_rows(ctx: &TableContext, messages: &[CommitMessage], outcome: &CommitOutcome) -> i64 {
     let postponed = messages.iter().filter(|message| message.bucket.bucket < 0).flat_map(|m| &m.data.new_files);
     let postponed = crate::limits::sum(postponed.map(|file| file.row_count));
-    if postponed > 0 || !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+    if postponed > 0 || ctx.schema.primary_keys.is_empty() || !readers_skip_level0(ctx, outcome) {
         return postponed;
     }
     let compacted = matches!(outcome.compaction, CompactionOutcome::Committed);

@@ -652,6 +652,8 @@ fn of_writer(ctx: &TableContext) -> TableContext {
 
 /// Rows of the table that no batch reader shows before a compaction.
 fn waiting_rows(ctx: &TableContext) -> Result<i64> {
+    // the handle may be older than an alter
+    let ctx = &ctx.with_newest_options()?;
     let postponed = ctx.options.bucket == POSTPONE_BUCKET;
     if !(postponed || ctx.options.skips_level0()) || ctx.schema.primary_keys.is_empty() {
         return Ok(0);
