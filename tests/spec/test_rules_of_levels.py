@@ -222,3 +222,19 @@ def test_a_handle_from_before_vectors_says_what_readers_from_now_on_do_not_show(
     report = old.upsert([{"k": 1, "v": 1}])
     shown = st.open_table(t.location).scan().to_arrow().num_rows
     assert (report.invisible_rows, len(report.notes), shown) == ((1, 1, 0) if on else (0, 0, 1))
+
+
+def test_an_alter_warns_of_rows_that_its_handle_showed_and_that_wait_from_now_on(cat, caplog):
+    """Rows that were committed between the look at the levels and the end of an alter were shown, and then not, without a word."""
+    options = FIXED | {"deletion-vectors.modifiable": "true"}
+    t = cat.create_table("db.t", {"k": "INT", "v": "INT"}, primary_key="k", options=options)
+    old = st.open_table(t.location)
+    st.open_table(t.location).alter().set_option("deletion-vectors.enabled", "true").commit()
+    old.upsert([{"k": 1, "v": 1}])
+    caplog.clear()
+    t.alter().set_option("snapshot.time-retained", "2 h").commit()
+    assert [r.levelname for r in caplog.records if "not shown by batch reads any more" in r.getMessage()] == ["WARNING"]
+    t.compact()
+    caplog.clear()
+    t.alter().set_option("snapshot.time-retained", "3 h").commit()
+    assert caplog.records == []

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Table;
+use super::{Table, write::waiting_rows};
 use crate::{
     Error, ErrorKind, Result,
     cleanup::{upkeep_lock, with_effect},
@@ -39,7 +39,28 @@ impl Table {
         for text in said {
             tracing::warn!(table = ctx.name, "{text}");
         }
-        with_effect(self.reload(), || Ok(Some("the table was changed".to_owned())))
+        let showed_all = !ctx.options.skips_level0();
+        with_effect(self.reload(), || Ok(Some("the table was changed".to_owned())))?;
+        if showed_all && self.context().options.skips_level0() {
+            self.warn_of_waiting_rows();
+        }
+        Ok(())
+    }
+
+    /// Rows that were committed when the alter had looked at the levels, and was not done yet, were shown until then.
+    fn warn_of_waiting_rows(&self) {
+        let ctx = self.context();
+        match waiting_rows(ctx) {
+            Ok(0) => {}
+            Ok(rows) => {
+                tracing::warn!(
+                    table = ctx.name,
+                    rows,
+                    "rows are not shown by batch reads any more before a compaction: t.compact()"
+                );
+            }
+            Err(error) => tracing::warn!(%error, table = ctx.name, "it was not found out whether rows wait"),
+        }
     }
 
     /// [`Table::alter`] where a server keeps the schemas, none of which can be pending: what rows mean is looked at again after its

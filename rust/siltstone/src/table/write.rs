@@ -651,7 +651,7 @@ fn of_writer(ctx: &TableContext) -> TableContext {
 }
 
 /// Rows of the table that no batch reader shows before a compaction.
-fn waiting_rows(ctx: &TableContext) -> Result<i64> {
+pub(super) fn waiting_rows(ctx: &TableContext) -> Result<i64> {
     // the handle may be older than an alter
     let ctx = &ctx.with_newest_options()?;
     let postponed = ctx.options.bucket == POSTPONE_BUCKET;

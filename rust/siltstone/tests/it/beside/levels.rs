@@ -84,6 +84,27 @@ fn an_alter_of_vectors_beside_a_rollback_shows_no_key_twice() {
     assert!(before_each_call(&begun(), switch_on, |fs| drop(back(fs)), check) > 10);
 }
 
+/// It was shown until the alter was done, and came back with the next compaction: the alter warns of that. Before the alter's look it is
+/// refused.
+#[test]
+fn an_upsert_beside_an_alter_of_vectors_is_shown_at_once_or_after_a_compaction() {
+    let waited = AtomicU64::new(0);
+    let check = |call: u64, fs: &FileIoRef, end: Result<()>| {
+        if let Err(error) = end {
+            assert_eq!(error.kind(), ErrorKind::IllegalSchemaChange, "call {call}: {error}");
+        }
+        let shown = rows(fs).first().copied();
+        if shown != Some((1, 7)) {
+            assert_eq!(shown, Some((1, 2)), "call {call}");
+            waited.fetch_add(1, Ordering::Relaxed);
+        }
+        compacted(fs, true);
+        assert_eq!(rows(fs).first(), Some(&(1, 7)), "call {call}");
+    };
+    assert!(before_each_call(&begun(), switch_on, |fs| drop(put(fs, &[(1, 7)]).unwrap()), check) > 10);
+    assert!(waited.into_inner() > 0, "no upsert came between the look and the end");
+}
+
 /// Others come before one call; from another one on nothing is called any more.
 struct Killed {
     calls: AtomicU64,
