@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import decimal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
 from siltstone._arrow import arrow_text, is_of_pyarrow, of_pyarrow, without_traceback
 from siltstone._files import file_rows, is_file_name, known_rows
-from siltstone._frames import unwrapped, with_index
+from siltstone._frames import unwrapped, with_index, without_nan
 from siltstone._plain import Stream, check_columns, check_lengths, plain_stream, row_of
 from siltstone._polars_rows import lazy_reader, polars_to_arrow
 from siltstone._polars_types import is_of_python
@@ -229,7 +228,7 @@ def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
     for at, name in enumerate(names):
         series = frame.iloc[:, at]
         if series.dtype == object:
-            values = [_without_nan(value) for value in series]
+            values = [without_nan(value) for value in series]
             columns.append(typing.column(name, values))
             continue
         try:
@@ -241,25 +240,6 @@ def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
             raise SchemaMismatch(message, context={"column": name, "got": str(series.dtype)}) from e
     _once(names)
     return of_pyarrow(pa.table(columns, names=names)) if names else _rows_to_arrow([{}] * len(frame), typing)
-
-
-def _without_nan(value: Any) -> Any:
-    """None for a missing value of pandas, also inside of its lists, as whole columns have it."""
-    if type(value).__module__ != "numpy" or getattr(value, "ndim", 0) == 0:
-        return None if _is_missing(value) else value
-    if value.dtype.kind == "M":  # not by pandas: it takes units below nanoseconds for these
-        import numpy as np
-
-        return [None if np.isnat(item) else item for item in value]
-    return [_without_nan(item) for item in value]
-
-
-def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    if isinstance(value, decimal.Decimal):
-        return value.is_qnan()  # a signaling one cannot be compared, and is no missing value either
-    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
 def _once(names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown
@@ -28,7 +29,7 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         return frame
     if dtype_backend == "numpy_nullable":
         frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
-        return frame
+        return _with_columns(frame, _as_objects(table))
     raise InvalidArgument(
         f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
         hint="'numpy_nullable', 'pyarrow' or None",
@@ -59,16 +60,49 @@ def pandas_frame(table: pa.Table) -> pd.DataFrame:
     from siltstone._pyarrow import pa
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-    others = {}
+    others = _as_objects(table)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count and pa.types.is_integer(column.type):
             wide = {pa.int64(): pd.Int64Dtype()}
             others[name] = column.to_pandas(types_mapper=wide.get)
-        elif _has_nanoseconds_in_rows(column.type):
-            others[name] = pd.Series(column.to_pylist(), dtype=object)
+    return _with_columns(frame, others)
+
+
+def _with_columns(frame: pd.DataFrame, others: dict[str, Any]) -> pd.DataFrame:
+    """The frame with other columns of these names."""
+    import pandas as pd
+
     if not others:
         return frame
-    return pd.DataFrame({name: others.get(name, frame[name]) for name in table.column_names}, copy=False)
+    return pd.DataFrame({name: others.get(name, frame[name]) for name in frame.columns}, copy=False)
+
+
+def _as_objects(table: pa.Table) -> dict[str, Any]:
+    """The columns that are objects of Python, because what pyarrow makes of them has other values."""
+    import pandas as pd
+
+    columns = zip(table.column_names, table.columns, strict=True)
+    return {
+        name: pd.Series(column.to_pylist(), dtype=object)
+        for name, column in columns
+        if _has_nanoseconds_in_rows(column.type) or any(_has_nan_in_lists(chunk) for chunk in column.chunks)
+    }
+
+
+def _has_nan_in_lists(array: pa.Array, *, in_list: bool = False) -> bool:
+    """Whether lists have NaN, which would be nulls: of lists of floats pyarrow makes arrays, in which nulls are NaN."""
+    import pyarrow.compute as pc
+
+    from siltstone._pyarrow import pa
+
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return in_list and bool(pc.any(pc.is_nan(array)).as_py())
+    if pa.types.is_list(kind):
+        return _has_nan_in_lists(array.flatten(), in_list=True)
+    if pa.types.is_map(kind):
+        return any(_has_nan_in_lists(part) for part in (array.keys, array.items))
+    return pa.types.is_struct(kind) and any(_has_nan_in_lists(part) for part in array.flatten())
 
 
 def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
@@ -119,3 +153,35 @@ def is_column(value: Any) -> bool:
         return False
     kind = str(getattr(value, "dtype", getattr(value, "type", "")))
     return not kind.lower().startswith("struct")
+
+
+def without_nan(value: Any) -> Any:
+    """None for a missing value of pandas, also inside of arrays of numpy, wherever they are: as columns have it."""
+    return _without_nan_in_arrays(value) if _is_container(value) else None if _is_missing(value) else value
+
+
+def _is_container(value: Any) -> bool:
+    return type(value) in {dict, list, tuple} or (type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0)
+
+
+def _without_nan_in_arrays(value: Any) -> Any:
+    """Lists, tuples and dicts with the values that they have: NaN is no null there, but it is in an array of numpy."""
+    if type(value) is dict:
+        return {key: _without_nan_in_arrays(item) for key, item in value.items()}
+    if type(value) in {list, tuple}:
+        return type(value)(_without_nan_in_arrays(item) for item in value)
+    if not _is_container(value):
+        return value
+    if value.dtype.kind == "M":  # not by pandas: it takes units below nanoseconds for these
+        import numpy as np
+
+        return [None if np.isnat(item) else item for item in value]
+    return [without_nan(item) for item in value]
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    if isinstance(value, decimal.Decimal):
+        return value.is_qnan()  # a signaling one cannot be compared, and is no missing value either
+    return pd.api.types.is_scalar(value) and bool(pd.isna(value))

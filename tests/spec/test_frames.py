@@ -2,7 +2,9 @@
 
 import datetime as dt
 import decimal
+import math
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -193,3 +195,34 @@ def test_a_name_of_an_index_and_of_a_column_is_refused(make):
 
 def rows_by_id_and(t, column):
     return {r["id"]: r[column] for r in t.scan().to_arrow().to_pylist()}
+
+
+NESTED_FLOATS = {
+    "ARRAY<DOUBLE>": lambda v: v,
+    "ARRAY<ARRAY<FLOAT>>": lambda v: [v, None],
+    "ROW<a ARRAY<DOUBLE>>": lambda v: {"a": v},
+    "MAP<STRING, ARRAY<FLOAT>>": lambda v: [("k", v)],
+    "MAP<STRING, DOUBLE>": lambda v: [(str(at), item) for at, item in enumerate(v)],
+    "ARRAY<ROW<a ARRAY<DOUBLE>, b DOUBLE>>": lambda v: [{"a": v, "b": v[0]}],
+}
+
+
+@pytest.mark.parametrize("backend", [None, "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("values", [[None, 1.0], [math.nan, 1.0], [math.nan, None, 1.0]], ids=str)
+@pytest.mark.parametrize("kind", NESTED_FLOATS)
+def test_nulls_and_nan_in_lists_come_back_through_a_frame(make, kind, values, backend):
+    """Of lists of floats a frame has arrays, in which a null is NaN: in rows and maps that was stored, and NaN in lists became null."""
+    first, second = make({"v": kind}), make({"v": kind})
+    first.append([{"v": NESTED_FLOATS[kind](values)}])
+    second.append(first.scan().to_pandas(dtype_backend=backend))
+    assert repr(second.to_pylist()) == repr(first.to_pylist())
+
+
+@pytest.mark.parametrize("kind", NESTED_FLOATS)
+def test_nan_in_an_array_of_numpy_is_null_wherever_the_array_is(make, kind):
+    t, found = make({"v": kind}), NESTED_FLOATS[kind]
+    t.append(pd.DataFrame({"v": pd.Series([found(np.array([np.nan, 1.0]))], dtype=object)}))
+    is_row = kind.endswith("b DOUBLE>>")
+    expected = found([math.nan if kind == "MAP<STRING, DOUBLE>" else None, 1.0])
+    expected = [{"a": [None, 1.0], "b": math.nan}] if is_row else expected
+    assert repr(t.to_pylist()) == repr([{"v": expected}])
