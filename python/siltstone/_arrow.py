@@ -166,27 +166,27 @@ def _column(name: str, values: Any) -> Any:
     """An array with buffers as long as they must be, at addresses that its offsets can be read from.
 
     Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies an offset twice when it
-    imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports,
-    and what has lists and maps of no rows in it, by a copy that gives them offsets of their own.
+    imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports, and what has lists and
+    maps of no rows in it, by a copy that gives them offsets of their own.
     """
     from siltstone._pyarrow import pa
 
     try:
         values.validate()
-        wide = any(word in str(values.type) for word in ("large_", "view"))
-        width = 8 if wide else 4  # of offsets; the core aligns what is wider
-        misaligned = any(b is not None and b.size and b.address % width for b in _buffers(values))
-        if misaligned or "view" in str(values.type):
+        wide = any(word in str(values.type) for word in ("large_", "view"))  # others are aligned by the core
+        misaligned = any(b is not None and b.size and b.address % (8 if wide else 4) for b in _buffers(values))
+        copied, behind = misaligned or _imported_wrongly(values), _has_lists_behind(values)
+        if copied or behind or "view" in str(values.type):
             # pyarrow itself copies it before the core sees it, and goes wherever offsets and views lead
             values.validate(full=True)
-        if _has_lists_behind(values):
-            values.validate(full=True)  # a copy goes wherever offsets lead
-            values = values.take(pa.array(range(len(values)), pa.int64()))
+        values = _copied(values) if copied else values
+        # the first copy has the offsets that were there, of a part of the values
+        if behind or (copied and _has_lists_behind(values)):
+            values = pa.concat_arrays([values, values.slice(0, 0)])
     except pa.ArrowException as e:
-        raise InvalidArgument(
-            f"column '{name}' of the input is not valid Arrow data: {arrow_text(e)}", context={"column": name}
-        ) from e
-    return _copied(values) if misaligned or _imported_wrongly(values) else values
+        text = f"column '{name}' of the input is not valid Arrow data: {arrow_text(e)}"
+        raise InvalidArgument(text, context={"column": name}) from e
+    return values
 
 
 def _buffers(values: Any) -> Iterator[Any]:

@@ -215,6 +215,26 @@ def test_lists_without_elements_may_have_a_slice_of_lists(make, outer, inner):
     assert t.scan().to_arrow().to_pylist() == [{"l": []}, {"l": []}]
 
 
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("sliced", [0, 1])
+def test_lists_without_maps_may_have_maps_of_sliced_rows(make, sliced, runs):
+    """The copy that its slice of rows needs left maps of no rows behind the first one: an internal error. A copy of lists refused runs."""
+    values = pa.array([1] * 10, pa.int32())
+    rows = pa.StructArray.from_arrays([pc.run_end_encode(values) if runs else values], ["a"]).slice(sliced)
+    keys = pa.array([str(at) for at in range(len(rows))])
+    maps = pa.MapArray.from_arrays(pa.array([2, 3, 4, 5], pa.int32()), keys, rows)
+    lists = pa.ListArray.from_arrays(pa.array([2, 4, 7], pa.int32()), rows)
+    t = make({"m": "ARRAY<MAP<STRING, ROW<a INT>>>", "l": "ARRAY<ARRAY<ROW<a INT>>>"})
+    for at in (0, 2):
+        none = pa.array([at, at], pa.int32())
+        t.append(pa.table({"m": pa.ListArray.from_arrays(none, maps), "l": pa.ListArray.from_arrays(none, lists)}))
+    assert t.to_pylist() == [{"m": [], "l": []}] * 2
+    t = make({"l": "ARRAY<ROW<a INT>>"})
+    t.append(pa.table({"l": lists.slice(2, 0)}))
+    t.append(pa.table({"l": lists.slice(1, 1)}))
+    assert t.to_pylist() == [{"l": [{"a": 1}] * 3}]
+
+
 @pytest.mark.parametrize("depth", ["row", "list"])
 def test_a_field_that_a_struct_has_twice_is_refused(make, depth):
     """As a column is that occurs twice: the values of the second one were dropped."""
