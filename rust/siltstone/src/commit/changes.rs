@@ -48,6 +48,11 @@ impl FileChanges {
         self.files.iter().any(|entry| entry.kind == EntryKind::Add && entry.file.level > 0)
     }
 
+    /// Whether files come to level 0.
+    pub(super) fn adds_to_level_0(&self) -> bool {
+        self.files.iter().any(|entry| entry.kind == EntryKind::Add && entry.file.level == 0)
+    }
+
     /// Partitions that anything is added to or taken from.
     pub(super) fn partitions(&self) -> HashSet<Vec<u8>> {
         let files = self.files.iter().map(|entry| entry.partition.clone());

@@ -37,7 +37,10 @@ use crate::{
     io::TableContext,
     manifest::{DataFileMeta, EntryKind, ManifestStore},
     scan::{EntryFilter, live_entries},
-    schema::{SchemaManager, TableSchema, VECTORS, fixed_option_changed, levels_option_changed, switches_vectors_off},
+    schema::{
+        SchemaManager, TableSchema, VECTORS, fixed_option_changed, levels_option_changed, rows_option_changed,
+        switches_vectors_off,
+    },
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
 
@@ -209,15 +212,24 @@ pub(super) enum Kept {
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
 /// table or branch with another name.
 pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
-    if is_complete(ctx, attempt, None)? {
+    let complete = is_complete(ctx, attempt, None)?;
+    if complete && keeps_level_0(ctx, attempt, None)? {
         return Ok(Kept::Here);
     }
-    // whoever renames, drops or goes forward has it
-    let lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
-    if is_complete(ctx, attempt, Some(&lock))? {
+    // whoever renames, drops or goes forward has it, and whoever alters what levels mean
+    let lock = match upkeep_lock(ctx) {
+        // one that does not end keeps nobody from writing
+        Err(e) if complete && e.kind() == ErrorKind::UpkeepRunning => return Ok(Kept::Here),
+        Err(e) if is_lost(&e) => return Err(moved(ctx)),
+        lock => lock?,
+    };
+    let complete = is_complete(ctx, attempt, Some(&lock))?;
+    if complete && keeps_level_0(ctx, attempt, Some(&lock))? {
         return Ok(Kept::Here);
     }
     match take_back(ctx, snapshots, &lock, attempt)? {
+        // what it was to give way to counts by now, and others have built on it
+        Kept::Stays(_) if complete => Ok(Kept::Here),
         Kept::Stays(why) if attempt.number && !has_newest_number(ctx, &attempt.snapshot)? => {
             Ok(Kept::Stays(in_old_buckets(ctx, &attempt.snapshot).caused_by(why)))
         }
@@ -260,7 +272,8 @@ pub(super) fn take_late_version_with(
         None if removals.count == 0 => 0,
         None => return Err(stays(ctx, version, "another program has written it")),
     };
-    let attempt = Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known, number: false };
+    let attempt =
+        Attempt { snapshot: version.clone(), base, fixed: Fixed::Unknown, known, number: false, level_0: false };
     match take_back(ctx, snapshots, lock, &attempt)? {
         Kept::Stays(why) => Err(why),
         _ if !snapshots.has_version(version)? => Ok(true),
@@ -292,6 +305,21 @@ fn is_complete(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock>)
         return Ok(false);
     }
     Ok(own.schema_id == ctx.schema.id || ctx.fs.is_file(&schemas(ctx).path(own.schema_id))?)
+}
+
+/// Whether no alter of what levels mean came between a commit to level 0 and the schema that its snapshot names: an alter that has
+/// looked at the levels before the commit counts without another look.
+fn keeps_level_0(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock>) -> Result<bool> {
+    let (schemas, own) = (schemas(ctx), attempt.snapshot.schema_id);
+    if !attempt.level_0 || schemas.ids()?.last().is_none_or(|newest| *newest <= own) {
+        return Ok(true);
+    }
+    let newest = match held {
+        Some(lock) => schemas.newest_in_time(lock)?,
+        None => schemas.newest()?,
+    };
+    let Some(newest) = newest.filter(|newest| newest.id > own) else { return Ok(true) };
+    Ok(rows_option_changed(&*schemas.get(own)?, &newest)?.is_none())
 }
 
 /// Whether a snapshot with the first rows has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing

@@ -251,7 +251,9 @@ impl TableCommit {
                 // a rescale that finds no rows publishes no version
                 let is_empty = latest.is_none_or(|latest| latest.total_record_count == Some(0));
                 let number = is_empty && ctx.options.bucket > 0;
-                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed, number };
+                let level_0 = ctx.schema.has_primary_key() && !ctx.fs.is_served() && plan.changes.adds_to_level_0();
+                let (base, known) = (tries.base.clone(), removals.count);
+                let attempt = Attempt { snapshot, base, fixed, known, number, level_0 };
                 let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;
                 if let CommitStep::Done(snapshot) = &step {
                     self.ctx.remembered.keep_manifests(snapshot, written.manifests);

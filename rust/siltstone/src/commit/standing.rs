@@ -31,6 +31,8 @@ pub(super) struct Attempt {
     pub(super) known: u64,
     /// Whether it is the first one with rows of a table with buckets, whose number a rescale of no rows may have changed.
     pub(super) number: bool,
+    /// Whether it adds files to level 0 that an alter of what levels mean must have seen, or come after.
+    pub(super) level_0: bool,
 }
 
 impl Attempt {

@@ -12,6 +12,7 @@ use std::{sync::Arc, thread, time::Duration};
 
 use super::refusal::forbidden_change;
 use super::{CheckChange, SchemaChange, SchemaManager, TableSchema};
+use crate::env::{Clock, SystemClock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
 use crate::snapshot::{SnapshotManager, UpkeepLock};
@@ -20,6 +21,8 @@ use crate::snapshot::{SnapshotManager, UpkeepLock};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait for another alter between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long a look at the levels may be ago when a schema counts: less than commits wait for it by default.
+const LOOK_LASTS: Duration = Duration::from_secs(10);
 
 /// From one schema to the next.
 type Change = (Arc<TableSchema>, Arc<TableSchema>);
@@ -78,10 +81,16 @@ impl SchemaManager {
         if !new.is_pending() || !self.publish_if(&new, &|| self.check_stored(&old))? {
             return Ok(None);
         }
-        // commits that would be taken otherwise give way from now on
-        if let Some(refused) = self.refused_by_now(&old, &new, check)? {
-            let later = self.ids().map_err(|e| self.half_done(&new, e))?.into_iter().find(|id| *id > new.id);
-            return later.map_or_else(|| self.undo(&new), |_| Ok(())).and(Err(refused));
+        // commits that would be taken otherwise give way from now on, those to level 0 as long as they wait for the lock
+        loop {
+            let began = SystemClock.elapsed();
+            if let Some(refused) = self.refused_by_now(&old, &new, check)? {
+                let later = self.ids().map_err(|e| self.half_done(&new, e))?.into_iter().find(|id| *id > new.id);
+                return later.map_or_else(|| self.undo(&new), |_| Ok(())).and(Err(refused));
+            }
+            if SystemClock.elapsed().saturating_sub(began) < LOOK_LASTS {
+                break;
+            }
         }
         self.confirm_with(&lock, &new, true).map_err(|e| match e.kind() {
             ErrorKind::IllegalSchemaChange | ErrorKind::CommitConflict => e,

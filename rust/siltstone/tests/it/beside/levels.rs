@@ -6,7 +6,9 @@ use std::{
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
+        mpsc::{SyncSender, sync_channel},
     },
+    thread::{self, JoinHandle},
 };
 
 use siltstone::{
@@ -84,10 +86,10 @@ fn an_alter_of_vectors_beside_a_rollback_shows_no_key_twice() {
     assert!(before_each_call(&begun(), switch_on, |fs| drop(back(fs)), check) > 10);
 }
 
-/// It was shown until the alter was done, and came back with the next compaction: the alter warns of that. Before the alter's look it is
-/// refused.
+/// An alter that is held up keeps nobody from writing: what is written until it goes on is shown, then not, and comes back with the next
+/// compaction. The alter warns of that. Before its look it is refused.
 #[test]
-fn an_upsert_beside_an_alter_of_vectors_is_shown_at_once_or_after_a_compaction() {
+fn an_upsert_beside_an_alter_of_vectors_that_is_held_up_is_shown_at_once_or_after_a_compaction() {
     let waited = AtomicU64::new(0);
     let check = |call: u64, fs: &FileIoRef, end: Result<()>| {
         if let Err(error) = end {
@@ -103,6 +105,80 @@ fn an_upsert_beside_an_alter_of_vectors_is_shown_at_once_or_after_a_compaction()
     };
     assert!(before_each_call(&begun(), switch_on, |fs| drop(put(fs, &[(1, 7)]).unwrap()), check) > 10);
     assert!(waited.into_inner() > 0, "no upsert came between the look and the end");
+}
+
+/// A writer's storage, which says when it waits for the lock.
+#[derive(Debug)]
+struct Waits(SyncSender<()>);
+
+impl BeforeCall for Waits {
+    fn before(&self, what: &str, _path: &str) -> Result<()> {
+        if what == "try_lock" {
+            let _ = self.0.try_send(());
+        }
+        Ok(())
+    }
+}
+
+/// Before one call of an alter a writer begins; the alter goes on when that has ended, or waits.
+struct Alters {
+    calls: AtomicU64,
+    at: u64,
+    io: FaultFileIo,
+    writer: Mutex<Option<JoinHandle<CommitReport>>>,
+}
+
+impl std::fmt::Debug for Alters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a writer before call {}", self.at)
+    }
+}
+
+impl BeforeCall for Alters {
+    fn before(&self, _what: &str, _path: &str) -> Result<()> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == self.at {
+            let (sender, waits) = sync_channel(1);
+            let io = self.io.clone();
+            let write = move || {
+                let fs: FileIoRef = Arc::new(io.behind(Arc::new(Waits(sender))));
+                let patient = BTreeMap::from([("siltstone.upkeep-lock-timeout".to_owned(), "60 s".to_owned())]);
+                let table = Table::open_with(fs, ROOT, "main", None, patient).unwrap();
+                let mut writer = table.writer(None, WriteOptions::default()).unwrap();
+                writer.write(&batch(&[(1, 7)]), None).unwrap();
+                writer.commit(Committable::default()).unwrap()
+            };
+            *self.writer.lock().unwrap() = Some(thread::spawn(write));
+            let _ = waits.recv();
+        }
+        Ok(())
+    }
+}
+
+/// It went into level 0 between the alter's look at the levels and its end: such files are what the alter promises not to be there, and
+/// a compaction of Java moved them up as they were.
+#[test]
+fn an_upsert_that_an_alter_has_not_seen_comes_after_it() {
+    let base = begun();
+    let mut after = 0;
+    for call in 0.. {
+        let io = base.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let gate = Arc::new(Alters { calls: AtomicU64::new(0), at: call, io: io.clone(), writer: Mutex::new(None) });
+        let altered = switch_on(&(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)) as FileIoRef));
+        let Some(writer) = gate.writer.lock().unwrap().take() else { break };
+        let report = writer.join().unwrap();
+        let waits = i64::from(altered.is_ok());
+        assert_eq!(report.invisible_rows, waits, "call {call}: {altered:?}");
+        assert_eq!(rows(&fs).first(), Some(&(1, if altered.is_ok() { 2 } else { 7 })), "call {call}");
+        if altered.is_ok() {
+            let newest = SnapshotManager::new(Arc::clone(&fs), ROOT).latest().unwrap().unwrap();
+            assert_eq!(newest.schema_id, open(&fs, ROOT).schema.id, "call {call}");
+            after += 1;
+        }
+        compacted(&fs, true);
+        assert_eq!(rows(&fs).first(), Some(&(1, 7)), "call {call}");
+    }
+    assert!(after > 10, "{after}");
 }
 
 /// Others come before one call; from another one on nothing is called any more.
