@@ -18,7 +18,40 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
 
     Raises:
         InvalidArgument: Another word.
+        SchemaMismatch: A date or time beyond the years of Python.
     """
+    try:
+        return _frame_of(table, dtype_backend)
+    except (OverflowError, ValueError) as e:
+        raise beyond_python(table, e) from e
+
+
+def objects_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows as dicts.
+
+    Raises:
+        SchemaMismatch: A date or time beyond the years of Python.
+    """
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    except (OverflowError, ValueError) as e:
+        raise beyond_python(batch, e) from e
+    return rows
+
+
+def beyond_python(rows: Any, cause: Exception) -> Exception:
+    """The error of rows with a value that no object of Python can be; another one as it is."""
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.to_pylist()
+        except (OverflowError, ValueError) as e:
+            message = f"column '{name}' has a value that no object of Python can be: {e}"
+            hint = "read it with to_arrow() or to_polars()"
+            return SchemaMismatch(message, hint=hint, context={"column": name})
+    return cause
+
+
+def _frame_of(table: pa.Table, dtype_backend: str | None) -> pd.DataFrame:
     if dtype_backend is None:
         return pandas_frame(table)
     import pandas as pd

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Time, count, millis, shown, text
+from siltstone._frames import objects_of
 from siltstone._handle import Collection
 from siltstone._looks import Listed, Looks
 from siltstone._operation import operation
@@ -57,8 +58,7 @@ class ChangeBatch(Hinted):
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts."""
-        rows: list[dict[str, Any]] = self._batch.to_pylist()
-        return rows
+        return objects_of(self._batch)
 
     def __repr__(self) -> str:
         """Snapshot and rows."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
-from siltstone._frames import frame_of
+from siltstone._frames import frame_of, objects_of
 from siltstone._operation import operation
 from siltstone._plain import rows_of
 from siltstone._pushed import joined, planned
@@ -166,7 +166,7 @@ class Scan(Hinted):
         rows: list[dict[str, Any]] = []
         # in pieces: nothing else stops a conversion
         for batch in table.to_batches(max(_VALUES_AT_ONCE // max(table.num_columns, 1), 1)):
-            rows += batch.to_pylist()
+            rows += objects_of(batch)
         return rows
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -175,7 +175,7 @@ class Scan(Hinted):
             yield from rows_of(self._core_batches())
             return
         for batch in self.to_batches():
-            yield from batch.to_pylist()
+            yield from objects_of(batch)
 
     def _core_batches(self) -> Iterator[Any]:
         """The rows as batches of the core, which polars takes."""

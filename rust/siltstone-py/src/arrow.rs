@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::{prelude::*, types::PyCapsule};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
-use siltstone::{Error, ErrorKind, io::BatchStream, types::check_carried, write::check_arrays};
+use siltstone::{Error, ErrorKind, io::BatchStream, read::kept, types::check_carried, write::check_arrays};
 
 use crate::{
     ending::{self, Call},
@@ -27,7 +27,7 @@ pub(crate) struct Batches {
 impl Batches {
     pub(crate) fn new(schema: SchemaRef, stream: BatchStream) -> Result<Self> {
         check_carried(&schema)?;
-        Ok(Self { schema, stream: Mutex::new(Some(stream)) })
+        Ok(Self { schema, stream: Mutex::new(Some(kept(stream))) })
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn stream_capsule<'py>(
     requested_schema: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     check_carried(&schema).map_err(CoreError::from)?;
-    let reader = PyRecordBatchReader::new(Box::new(Reader { schema, stream }));
+    let reader = PyRecordBatchReader::new(Box::new(Reader { schema, stream: kept(stream) }));
     let object = Bound::new(py, reader)?;
     object.call_method1("__arrow_c_stream__", (requested_schema,))
 }

@@ -1,10 +1,9 @@
 //! What a number may be: memory that is asked for before it is needed, where the caller gets an error when it cannot be had
 //! and the process lives; counts that files of others tell.
 
-use std::{
-    collections::TryReserveError,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memmap2::MmapOptions;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -54,6 +53,12 @@ pub(crate) fn ask(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
 /// The same for one of many parts, each of which is taken before the next is asked for: they are small, and all together are not.
 pub(crate) fn ask_for_part(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
     if bytes < SMALL_PART { Ok(()) } else { ask(bytes.max(WORTH_ASKING), what) }
+}
+
+/// An error when the operating system has not so many bytes of address space left; `what` needs them. The allocator would take them from
+/// what it has kept for itself, of which other libraries get nothing.
+pub(crate) fn ask_system(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
+    MmapOptions::new().len(bytes).map_anon().map(drop).map_err(|e| refused(bytes, what, e))
 }
 
 /// Bytes that metadata of so many bytes may become when it is decompressed and decoded: what becomes more is no metadata.
@@ -149,7 +154,7 @@ pub(crate) fn joined<T>(parts: Vec<Vec<T>>, what: impl std::fmt::Display) -> Res
     Ok(all)
 }
 
-fn refused(bytes: usize, what: impl std::fmt::Display, e: TryReserveError) -> Error {
+fn refused(bytes: usize, what: impl std::fmt::Display, e: impl std::error::Error + Send + Sync + 'static) -> Error {
     let text = format!("{what} needs about {} MB of memory", bytes.div_ceil(1 << 20));
     Error::new(ErrorKind::MemoryLimitExceeded, text).caused_by(e)
 }

@@ -6,6 +6,7 @@ mod count;
 pub mod data_system_tables;
 mod diff;
 mod divide;
+mod kept;
 pub mod nested_columns;
 mod parallel;
 mod piece;
@@ -14,5 +15,6 @@ mod room;
 mod split;
 
 pub use count::count;
+pub use kept::kept;
 pub use parallel::read_splits;
 pub use split::{limited, read_split, vector_of};
