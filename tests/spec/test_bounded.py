@@ -452,3 +452,29 @@ except (st.errors.MemoryLimitExceeded, MemoryError) as e:
 """
     done = subprocess.run([sys.executable, "-c", code, t.location], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip() in ("1", "refused")) == (0, True), done.stderr[-500:]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+@pytest.mark.parametrize("whole", ["t.scan().to_arrow()", "list(t.scan().to_batches())", "t.scan().to_polars()"])
+def test_rows_that_do_not_fit_are_refused(make, file_format, whole):
+    """Each batch was too small to ask for, and the process ended when the next one could not be had; or it waited for ever."""
+    t = make({"v": "INT"}, bucket=-1, file__format=file_format)
+    zeros = pa.table({"v": pa.array(np.zeros(20_000_000, "int32"))})
+    with t.writer() as writer:
+        for _ in range(5):
+            writer.write(zeros)
+        writer.commit()
+    code = f"""
+import resource, sys, polars, pyarrow, siltstone as st
+t = st.open_table(sys.argv[1])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + 200_000_000
+resource.setrlimit(resource.RLIMIT_AS, (used, resource.RLIM_INFINITY))
+try:
+    {whole}
+except st.errors.MemoryLimitExceeded:
+    print("refused")
+"""
+    call = [sys.executable, "-c", code, t.location]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr[-500:]

@@ -312,3 +312,22 @@ def test_whatever_goes_in_comes_out_or_is_refused(nested, at, values):
         assert all(same(out(a, KINDS[at]), b) for a, b in zip(values, got, strict=True)), (KINDS[at], values, got)
         nested.truncate()
     assert len(set(taken)) == 1, f"{KINDS[at]}: {values} is taken in one place and refused in another: {taken}"
+
+
+@pytest.mark.parametrize("kind", ["{}", "ARRAY<{}>", "ROW<a {}>"])
+@pytest.mark.parametrize(("of", "number"), [("DATE", -(2**30)), ("TIMESTAMP(6)", -(2**62))])
+def test_years_that_python_does_not_have_are_refused_by_their_column(make, of, number, kind):
+    """An OverflowError said neither the column nor what to do."""
+    t = make({"id": "INT", "v": kind.format(of)}, bucket=-1)
+    values = pa.array([number], pa.int32() if of == "DATE" else pa.int64())
+    values = values.cast(pa.date32() if of == "DATE" else pa.timestamp("us"))
+    if kind.startswith("ARRAY"):
+        values = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), values)
+    elif kind.startswith("ROW"):
+        values = pa.StructArray.from_arrays([values], ["a"])
+    t.append(pa.table({"id": pa.array([1], pa.int32()), "v": values}))
+    for read in (t.scan().to_pylist, lambda: list(t.scan())):
+        with pytest.raises(e.SchemaMismatch, match="column 'v' has a value that no object of Python can be") as caught:
+            read()
+        assert caught.value.context["column"] == "v"
+    assert t.scan().to_arrow().column("v").combine_chunks().equals(values.cast(t.schema.field("v").type))
