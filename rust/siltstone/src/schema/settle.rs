@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long a look at the levels may be ago when a schema counts: less than commits wait for it by default.
 const LOOK_LASTS: Duration = Duration::from_secs(10);
+/// How often levels are looked at again because a look took longer: one that was held up is not held up each time.
+const LOOKS: usize = 3;
 
 /// From one schema to the next.
 type Change = (Arc<TableSchema>, Arc<TableSchema>);
@@ -81,8 +83,8 @@ impl SchemaManager {
         if !new.is_pending() || !self.publish_if(&new, &|| self.check_stored(&old))? {
             return Ok(None);
         }
-        // commits that would be taken otherwise give way from now on, those to level 0 as long as they wait for the lock
-        loop {
+        // commits that would be taken otherwise give way from now on; those to level 0 wait for the lock, but not for ever
+        for _ in 0..LOOKS {
             let began = SystemClock.elapsed();
             if let Some(refused) = self.refused_by_now(&old, &new, check)? {
                 let later = self.ids().map_err(|e| self.half_done(&new, e))?.into_iter().find(|id| *id > new.id);
