@@ -20,10 +20,16 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         InvalidArgument: Another word.
         SchemaMismatch: A date or time beyond the years of Python.
     """
+    if dtype_backend not in {None, "pyarrow", "numpy_nullable"}:
+        raise InvalidArgument(
+            f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
+            hint="'numpy_nullable', 'pyarrow' or None",
+        )
     try:
         return _frame_of(table, dtype_backend)
     except (OverflowError, ValueError) as e:
-        raise beyond_python(table, e) from e
+        _refuse_beyond_python(table, e)
+        raise
 
 
 def objects_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -35,20 +41,22 @@ def objects_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
         rows: list[dict[str, Any]] = batch.to_pylist()
     except (OverflowError, ValueError) as e:
-        raise beyond_python(batch, e) from e
+        _refuse_beyond_python(batch, e)
+        raise
     return rows
 
 
-def beyond_python(rows: Any, cause: Exception) -> Exception:
-    """The error of rows with a value that no object of Python can be; another one as it is."""
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+def _refuse_beyond_python(rows: Any, cause: Exception) -> None:
+    """An error for dates and times that no object of Python can be, where these are the reason."""
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        if not any(word in str(field.type) for word in ("date", "time")):
+            continue
         try:
             column.to_pylist()
         except (OverflowError, ValueError) as e:
-            message = f"column '{name}' has a value that no object of Python can be: {e}"
+            message = f"column '{field.name}' has a value that no object of Python can be: {e}"
             hint = "read it with to_arrow() or to_polars()"
-            return SchemaMismatch(message, hint=hint, context={"column": name})
-    return cause
+            raise SchemaMismatch(message, hint=hint, context={"column": field.name}) from cause
 
 
 def _frame_of(table: pa.Table, dtype_backend: str | None) -> pd.DataFrame:
@@ -60,13 +68,8 @@ def _frame_of(table: pa.Table, dtype_backend: str | None) -> pd.DataFrame:
     if dtype_backend == "pyarrow":
         frame = table.to_pandas(types_mapper=pd.ArrowDtype)
         return frame
-    if dtype_backend == "numpy_nullable":
-        frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
-        return _with_columns(frame, _as_objects(table))
-    raise InvalidArgument(
-        f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
-        hint="'numpy_nullable', 'pyarrow' or None",
-    )
+    frame = table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
+    return _with_columns(frame, _as_objects(table))
 
 
 def _nullable() -> dict[Any, Any]:
@@ -190,7 +193,12 @@ def is_column(value: Any) -> bool:
 
 def without_nan(value: Any) -> Any:
     """None for a missing value of pandas, also inside of arrays of numpy, wherever they are: as columns have it."""
-    return _without_nan_in_arrays(value) if _is_container(value) else None if _is_missing(value) else value
+    if not _is_container(value):
+        return None if _is_missing(value) else value
+    try:
+        return _without_nan_in_arrays(value)
+    except RecursionError:  # what is too deep is refused as a value of its column
+        return value
 
 
 def _is_container(value: Any) -> bool:

@@ -159,7 +159,7 @@ class Scan(Hinted):
         return rows
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """All rows as dicts."""
+        """All rows as dicts; a date or time beyond the years of Python is a ``SchemaMismatch``."""
         if not has_pyarrow():
             return list(self)
         table = self.to_arrow()

@@ -226,3 +226,16 @@ def test_nan_in_an_array_of_numpy_is_null_wherever_the_array_is(make, kind):
     expected = found([math.nan if kind == "MAP<STRING, DOUBLE>" else None, 1.0])
     expected = [{"a": [None, 1.0], "b": math.nan}] if is_row else expected
     assert repr(t.to_pylist()) == repr([{"v": expected}])
+
+
+@pytest.mark.parametrize("deep", [True, False], ids=["deep", "holds-itself"])
+def test_lists_without_an_end_in_a_frame_are_values_that_do_not_fit(make, deep):
+    """Looking for NaN in them was a RecursionError."""
+    value = [1]
+    if deep:
+        for _ in range(3000):
+            value = [value]
+    else:
+        value.append(value)
+    with pytest.raises(e.SchemaMismatch, match="does not fit column 'v.element'"):
+        make({"v": "ARRAY<INT>"}).append(pd.DataFrame({"v": pd.Series([value], dtype=object)}))

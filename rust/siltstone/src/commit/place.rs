@@ -18,6 +18,9 @@
 //! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
 //! the version before was made under the writer's schema, or one that has them so, they have not. Commits that
 //! mark rows as deleted ask whether deletion vectors are still switched on, too: without them the rows would be there again.
+//!
+//! An alter of what levels mean counts once it has seen no file in level 0. A commit to level 0 looks, after publishing, for such a schema
+//! behind the one that its snapshot names: it gives way to one that counts, and comes again ([`keeps_level_0`]).
 
 use std::{
     collections::{BTreeSet, HashMap},
