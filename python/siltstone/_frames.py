@@ -20,7 +20,8 @@ def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
         InvalidArgument: Another word.
         SchemaMismatch: A date or time beyond the years of Python.
     """
-    if dtype_backend not in {None, "pyarrow", "numpy_nullable"}:
+    known = isinstance(dtype_backend, str) and dtype_backend in {"pyarrow", "numpy_nullable"}
+    if dtype_backend is not None and not known:
         raise InvalidArgument(
             f"dtype_backend={shown(dtype_backend)} is not a dtype backend of pandas",
             hint="'numpy_nullable', 'pyarrow' or None",
