@@ -191,7 +191,7 @@ bench: $(BENCH_VENV)/.built
 	$(BENCH_VENV)/bin/python benches/table/run.py $(BENCH_ARGS)
 
 # Everything, one after the other, whatever fails; what failed is said at the end. SUITE_ARGS goes to the suite.
-BENCHES := import_time planning bitmaps bridges merges vector_writes
+BENCHES := import_time planning bitmaps bridges encodings merges vector_writes
 bench-full: $(BENCH_VENV)/.built
 	@failed=""; \
 	run() { echo "== $$*"; $(BENCH_VENV)/bin/python "$$@" || failed="$$failed $$1"; }; \

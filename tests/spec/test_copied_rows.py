@@ -66,7 +66,7 @@ def test_the_rest_of_a_file_is_copied_when_a_range_of_keys_has_changed(make, eng
     assert row_groups(decoded) == [1]
     assert row_groups(copied)[0] > 2
     # the pages of the first rows are those that were there
-    assert base[:5_000] in b"".join(pages(copied.files()[0]["path"]))
+    assert base[: min(5_000, len(base) // 4)] in b"".join(pages(copied.files()[0]["path"]))
     same(copied, decoded)
     for condition in (
         "id = 77",
@@ -288,3 +288,22 @@ def damaged(path):
         head[at + 1] ^= 0x02
         file.seek(chunk.data_page_offset)
         file.write(head)
+
+
+def test_differences_of_the_second_version_do_not_stay_where_the_first_one_is_written(make):
+    """Java 0.9 and 1.0 do not read them: after an alter back to the default no page of a new file has them."""
+    t, decoded, _ = compacted(make, [], parquet__writer__version="PARQUET_2_0")
+
+    def encodings():
+        (file,) = t.files()
+        groups = pq.ParquetFile(file["path"]).metadata
+        chunks = (groups.row_group(g).column(0) for g in range(groups.num_row_groups))
+        return {encoding for chunk in chunks for encoding in chunk.encodings}
+
+    assert "DELTA_BINARY_PACKED" in encodings()
+    for table in (t, decoded):
+        table.alter().set_option("parquet.writer.version", "PARQUET_1_0").commit()
+        table.append(rows(range(20_001, 20_401), 2))
+        table.compact(full=True)
+    assert "DELTA_BINARY_PACKED" not in encodings()
+    same(t, decoded)

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, ops::Range};
 
 use parquet::{
-    basic::{CompressionCodec, Type as Physical},
+    basic::{CompressionCodec, Encoding, Type as Physical},
     file::{
         metadata::{ColumnChunkMetaData, ParquetMetaData},
         page_index::{column_index::ColumnIndexMetaData, offset_index::PageLocation},
@@ -52,6 +52,12 @@ pub(super) fn blocks(
         start = start.saturating_add(head.num_rows());
     }
     Ok(Some(found))
+}
+
+/// What parquet-mr writes in its second version alone: Java 0.9 and 1.0 do not read them.
+fn is_of_version_2(encoding: Encoding) -> bool {
+    let lengths = matches!(encoding, Encoding::DELTA_BYTE_ARRAY | Encoding::DELTA_LENGTH_BYTE_ARRAY);
+    lengths || encoding == Encoding::DELTA_BINARY_PACKED
 }
 
 /// Writers that leave bounds out where there is NaN.
@@ -141,10 +147,11 @@ impl<'a> Column<'a> {
         self.chunk.column_descr().path().parts().len() == 1
     }
 
-    /// The compression is the writer's, and the index says of each page of a flat column what the manifest asks for.
+    /// Compression and encodings are the writer's, and the index says of each page of a flat column what the manifest asks for.
     fn fits(&self, options: &ParquetWriteOptions, fields: &[DataField], whole: &dyn Fn(usize) -> bool) -> bool {
         let same = self.chunk.compression_codec() == CompressionCodec::from(options.compression);
-        if !same || self.chunk.column_type() == Physical::INT96 {
+        let readable = options.differences() || !self.chunk.encodings().any(is_of_version_2);
+        if !same || !readable || self.chunk.column_type() == Physical::INT96 {
             return false;
         }
         if !self.is_flat() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use parquet::{
-    basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel},
+    basic::{BrotliLevel, Compression, Encoding, GzipLevel, Type as Physical, ZstdLevel},
     file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion},
-    schema::types::ColumnPath,
+    schema::types::{ColumnPath, SchemaDescriptor},
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -91,8 +91,17 @@ impl ParquetWriteOptions {
     }
 
     /// What the encoder takes; `dictionaries` says for each leaf whether it gets one.
-    pub(crate) fn properties(&self, dictionaries: &[(ColumnPath, bool)]) -> WriterProperties {
+    pub(crate) fn properties(
+        &self,
+        schema: &SchemaDescriptor,
+        dictionaries: &[(ColumnPath, bool)],
+    ) -> WriterProperties {
         let mut builder = self.builder().set_dictionary_enabled(false);
+        let integers =
+            schema.columns().iter().filter(|c| matches!(c.physical_type(), Physical::INT32 | Physical::INT64));
+        for leaf in integers.filter(|_| self.differences()) {
+            builder = builder.set_column_encoding(leaf.path().clone(), Encoding::DELTA_BINARY_PACKED);
+        }
         for (path, enabled) in dictionaries {
             if *enabled {
                 builder = builder.set_column_dictionary_enabled(path.clone(), true);
@@ -101,11 +110,17 @@ impl ParquetWriteOptions {
         builder.build()
     }
 
+    /// Integers that have no dictionary are written as differences (`DELTA_BINARY_PACKED`), as parquet-mr's second
+    /// version does: Java reads them since 1.1.
+    pub(super) fn differences(&self) -> bool {
+        self.version == WriterVersion::PARQUET_2_0
+    }
+
     fn builder(&self) -> WriterPropertiesBuilder {
         WriterProperties::builder()
             .set_created_by(format!("siltstone version {}", env!("CARGO_PKG_VERSION")))
             .set_writer_version(self.version)
-            // the fallback of a dictionary too: DELTA encodings are not read by Java 0.9 and 1.0
+            // the fallback of a dictionary too; DELTA encodings are not read by Java 0.9 and 1.0
             .set_encoding(Encoding::PLAIN)
             .set_compression(self.compression)
             .set_max_row_group_row_count(None)

@@ -14,7 +14,10 @@ use arrow_array::{
 };
 use arrow_schema::DataType as Arrow;
 use bytes::Bytes;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::{
+    basic::Encoding,
+    file::reader::{FileReader, SerializedFileReader},
+};
 
 use super::*;
 use crate::{
@@ -245,22 +248,37 @@ fn every_compression_and_both_page_versions_come_back() {
     }
 }
 
+/// The encodings of each column, in a file of this version.
+fn encodings(fields: &[DataField], batch: &RecordBatch, version: &str) -> Vec<Vec<Encoding>> {
+    let (bytes, _) = write(fields, std::slice::from_ref(batch), &options(&[("writer.version", version)]));
+    let reader = SerializedFileReader::new(bytes).unwrap();
+    let group = reader.metadata().row_group(0);
+    group.columns().iter().map(|column| column.encodings().collect()).collect()
+}
+
 #[test]
 fn no_page_has_an_encoding_that_old_readers_lack() {
     let (fields, batch) = every_type();
-    for version in ["PARQUET_1_0", "PARQUET_2_0"] {
-        let (bytes, _) = write(&fields, std::slice::from_ref(&batch), &options(&[("writer.version", version)]));
-        let reader = SerializedFileReader::new(bytes).unwrap();
-        for column in reader.metadata().row_group(0).columns() {
-            for encoding in column.encodings() {
-                let name = format!("{encoding}");
-                assert!(
-                    ["PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED"].contains(&&*name),
-                    "{name}"
-                );
-            }
-        }
+    for encoding in encodings(&fields, &batch, "PARQUET_1_0").into_iter().flatten() {
+        let name = format!("{encoding}");
+        let old = ["PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED"];
+        assert!(old.contains(&&*name), "{name}");
     }
+}
+
+#[test]
+fn version_2_has_differences_of_integers_and_nothing_else_that_is_new() {
+    let (fields, batches) = numbers(1000);
+    let found = encodings(&fields, &batches[0], "PARQUET_2_0");
+    let has = |column: usize| found[column].contains(&Encoding::DELTA_BINARY_PACKED);
+    assert!(has(0), "{found:?}");
+    assert!(found[2].contains(&Encoding::PLAIN) && !has(2) && !has(1), "{found:?}");
+    let old = encodings(&fields, &batches[0], "PARQUET_1_0");
+    assert!(old[0].contains(&Encoding::PLAIN), "{old:?}");
+    let texts = [Encoding::DELTA_BYTE_ARRAY, Encoding::DELTA_LENGTH_BYTE_ARRAY];
+    let (fields, batch) = every_type();
+    let every = encodings(&fields, &batch, "PARQUET_2_0");
+    assert!(!every.iter().flatten().any(|encoding| texts.contains(encoding)), "{every:?}");
 }
 
 #[test]

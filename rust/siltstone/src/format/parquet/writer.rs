@@ -84,7 +84,7 @@ impl ParquetFileWriter {
     ) -> Result<Self> {
         let schema = schema_with(fields, Int96As::Int96)?;
         let encoding_schema = schema_with(fields, Int96As::Fixed)?;
-        let properties = Arc::new(options.properties(&[]));
+        let properties = Arc::new(options.properties(&schema, &[]));
         let out = Sink::new(out);
         let file = SerializedFileWriter::new(out.clone(), schema.root_schema_ptr(), properties)
             .map_err(|e| writing(path, e))?;
@@ -198,7 +198,7 @@ impl ParquetFileWriter {
         limits::ask(encoders, format_args!("writing {} columns at once", self.leaves.len()))
             .map_err(|e| e.with("file", &self.path))?;
         let chosen = dictionaries(&self.encoding_schema, columns, &self.options);
-        let properties: WriterPropertiesPtr = Arc::new(self.options.properties(&chosen));
+        let properties: WriterPropertiesPtr = Arc::new(self.options.properties(&self.encoding_schema, &chosen));
         let mut writers = self.column_writers(properties).map_err(|e| writing(&self.path, e))?.into_iter();
         let mut encoders = Vec::with_capacity(self.fields.len());
         for (c, field) in self.encodable.schema().fields().iter().enumerate() {
