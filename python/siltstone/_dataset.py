@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from siltstone._pushed import of_same_kinds
+from siltstone._pushed import batch_rows, of_same_kinds
 from siltstone._substrait import condition_of
 from siltstone.errors import InvalidArgument, SiltstoneError
 
@@ -97,8 +97,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         needed = self._needed(columns, filter)
         if needed is not None:
             scan = scan.narrowed(columns=needed)
-        if batch_size is not None:
-            scan = scan.narrowed(batch_size=batch_size)
+        scan = scan.narrowed(batch_size=batch_rows(scan, self.schema) if batch_size is None else batch_size)
         # of no column at all pyarrow would lose the number of rows
         reader = pa.RecordBatchReader.from_batches(pa.schema(scan), self._batches(scan))
         return ds.Scanner.from_batches(reader, columns=columns, filter=filter)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone._literals import literal
-from siltstone._pushed import of_same_kinds
+from siltstone._pushed import batch_rows, of_same_kinds
 from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ _COMPARISONS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtEq": "le", "Gt": "gt",
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
 #: Rows and bytes of batches that are put together into a frame, where polars does not ask for another number of rows.
-_ROWS, _BYTES = 100_000, 32 << 20
-#: Rows of a batch, of which each becomes a frame first; those of large rows have less.
-_BATCH = 1 << 16
+_ROWS, _BYTES = 1_000_000, 32 << 20
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 
 
@@ -116,7 +114,7 @@ def _narrowed(
         scan = scan.narrowed(columns=needed or _first_name(told))
     if batch_size is None:
         # a limit asks for few rows
-        return scan if limit is not None or scan.request.get("batch_size") else scan.narrowed(batch_size=_BATCH)
+        return scan if limit is not None else scan.narrowed(batch_size=batch_rows(scan, told))
     return scan.narrowed(batch_size=max(batch_size, 1))
 
 

@@ -21,6 +21,8 @@ _NO_ROWS = {"op": "false"}
 #: Types by the format strings of Arrow's C data interface.
 _INTEGERS = frozenset("cCsSiIlL")
 _TEXTS, _BYTES = frozenset({"u", "U", "vu"}), frozenset({"z", "Z", "vz"})
+#: Rows of a batch for an engine that does something for each batch: more of few columns, less of large rows.
+_LEAST_ROWS, _MOST_ROWS, _VALUES = 1 << 16, 1 << 18, 1 << 19
 #: Decimals of so many digits are different ones as doubles, too.
 _DIGITS_OF_DOUBLE = 15
 
@@ -73,6 +75,19 @@ def bound(plan: Callable[[Request], object], request: Request, condition: Tree) 
     except InvalidArgument:
         return None
     return known if known is not None and binds(known) else None
+
+
+def batch_rows(scan: Any, schema: Any) -> int:
+    """How many rows of a scan an engine gets at once, unless the scan says it.
+
+    Args:
+        scan: The scan.
+        schema: What has its columns, as Arrow, where the scan is of all of them.
+    """
+    asked: int | None = scan.request.get("batch_size")
+    named = scan.request.get("columns")
+    columns = len(formats_of(schema) if named is None else named)
+    return asked or max(_LEAST_ROWS, min(_MOST_ROWS, _VALUES // max(columns, 1)))
 
 
 def of_same_kinds(condition: Tree | None, schema: Any) -> Tree | None:
