@@ -5,6 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH_VENV ?= .venv-bench
 DOCS_VENV ?= .venv-docs
+BRIDGES_VENV ?= .venv-bridges
 # processes of the tests of Python: some wait, for servers and for times that must pass
 JOBS   ?= 3
 # of what the tests draw in `make stress`
@@ -27,7 +28,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine java setup dev demo quick quick-rust quick-python test test-rust test-python installed stress servers fuzz check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick quick-rust quick-python test test-rust test-python installed bridges stress servers fuzz check lint types advisories licenses fix \
         bench bench-full docs wheel clean
 
 help:
@@ -97,7 +98,7 @@ quick-python: $(VENV)/.tools
 TABLES := $(CURDIR)/target/interleavings
 KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) || exit 1; export SILTSTONE_INTERLEAVING_TABLES=$(TABLES);
 
-test: test-rust test-python installed
+test: test-rust test-python installed bridges
 
 test-rust:
 	$(KEEPING) $(CARGO_TEST)
@@ -116,6 +117,19 @@ installed: dev
 			&& target/installed/$$version/bin/python -m pip install --quiet target/installed/*.whl \
 			&& target/installed/$$version/bin/python scripts/try_wheel.py || exit 1; \
 	done
+
+# The same wheel beside Ray and Daft.
+$(BRIDGES_VENV)/.tools: pyproject.toml | machine
+	@echo "Installing Ray and Daft into $(BRIDGES_VENV); they are some 400 MB."
+	$(PYTHON) -m venv $(BRIDGES_VENV)
+	$(BRIDGES_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(BRIDGES_VENV)/bin/python -m pip install --quiet --group bridges "ray[data]>=2.60" "daft>=0.7.26"
+	@touch $@
+
+bridges: $(BRIDGES_VENV)/.tools installed
+	$(BRIDGES_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps target/installed/*.whl
+	$(BRIDGES_VENV)/bin/python -m pip install --quiet target/installed/*.whl
+	$(BRIDGES_VENV)/bin/python -m pytest tests/bridges
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8; what the
 # tests draw: `make stress SEED=8`, otherwise something new each time.
@@ -198,6 +212,8 @@ bench-full: $(BENCH_VENV)/.built
 	run benches/table/run.py $(BENCH_ARGS); \
 	run benches/suite/run.py --only all --engines all $(SUITE_ARGS); \
 	for name in $(BENCHES); do run benches/python/$$name.py; done; \
+	if $(BENCH_VENV)/bin/python -c "import ray" 2> /dev/null; then run benches/python/ray_compaction.py; \
+	else echo "benches/python/ray_compaction.py is left out: there is no ray in $(BENCH_VENV)"; fi; \
 	for name in upkeep report; do run benches/python/$$name.py target/bench/$$name; done; \
 	if $(BENCH_VENV)/bin/python -c "import pyspark" 2> /dev/null; then run benches/python/spark_sql.py; \
 	else echo "benches/python/spark_sql.py is left out: there is no pyspark in $(BENCH_VENV)"; fi; \
