@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from siltstone._pushed import batch_rows, of_same_kinds
+from siltstone._pushed import batch_rows, of_same_kinds, settled
 from siltstone._substrait import condition_of
 from siltstone.errors import InvalidArgument, SiltstoneError
+from siltstone.split import batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,20 +93,32 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]
         for name in others:
             if name not in _OF_FILES:
                 raise InvalidArgument(f"a scan of a dataset has no argument '{name}'")
-        scan = self._scan
-        if filter is not None:
-            scan = scan.narrowed(condition=of_same_kinds(condition_of(filter, self.schema), self.schema))
-        needed = self._needed(columns, filter)
+        plan, left = self._planned(columns, filter, batch_size)
+        # of no column at all pyarrow would lose the number of rows
+        reader = pa.RecordBatchReader.from_batches(pa.schema(plan), self._batches(plan))
+        return ds.Scanner.from_batches(reader, columns=columns, filter=left)
+
+    def _planned(self, columns: Any, condition: Any, batch_size: int | None) -> tuple[Any, Any]:
+        """What is read, and the condition again, unless the scan decides it as pyarrow would."""
+        if condition is None:
+            return self._plan(self._scan, columns, None, batch_size), None
+        scan = settled(self._scan, condition_of(condition, self.schema, exact=True), self.schema)
+        if scan is not None:
+            with contextlib.suppress(InvalidArgument):
+                return self._plan(scan, columns, None, batch_size), None
+        known = of_same_kinds(condition_of(condition, self.schema), self.schema)
+        return self._plan(self._scan.narrowed(condition=known), columns, condition, batch_size), condition
+
+    def _plan(self, scan: Scan, columns: Any, condition: Any, batch_size: int | None) -> Any:
+        needed = self._needed(columns, condition)
         if needed is not None:
             scan = scan.narrowed(columns=needed)
-        scan = scan.narrowed(batch_size=batch_rows(scan, self.schema) if batch_size is None else batch_size)
-        # of no column at all pyarrow would lose the number of rows
-        reader = pa.RecordBatchReader.from_batches(pa.schema(scan), self._batches(scan))
-        return ds.Scanner.from_batches(reader, columns=columns, filter=filter)
+        rows = batch_rows(scan, self.schema) if batch_size is None else batch_size
+        return scan.narrowed(batch_size=rows)._plan()  # noqa: SLF001  # Scan's own
 
-    def _batches(self, scan: Scan) -> Iterator[Any]:
+    def _batches(self, plan: Any) -> Iterator[Any]:
         try:
-            yield from scan.to_batches()
+            yield from batches_of(plan.read())
         except SiltstoneError as e:
             self.failed.append(e)
             raise

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone._literals import literal
-from siltstone._pushed import batch_rows, of_same_kinds
+from siltstone._pushed import LEAST_ROWS, batch_rows, of_same_kinds
 from siltstone._pyarrow import has_pyarrow
 
 if TYPE_CHECKING:
@@ -54,6 +54,18 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
         yield from _frames(narrowed, columns, predicate, limit, batch_size)
 
     return register_io_source(rows, schema=schema, is_pure=False)
+
+
+def whole_frame(scan: Scan) -> pl.DataFrame:
+    """The rows of a scan, as they were read: put together they would be in memory twice for a moment."""
+    import polars as pl
+
+    if not has_pyarrow():
+        return pl.DataFrame(scan)
+    few = scan.request.get("batch_size") or scan.request.get("limit") is not None
+    rows = scan if few else scan.narrowed(batch_size=LEAST_ROWS)
+    frame: pl.DataFrame = pl.from_arrow(rows.to_arrow(), rechunk=False)
+    return frame
 
 
 def _frames(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import decimal
 import struct
@@ -21,8 +22,10 @@ _NO_ROWS = {"op": "false"}
 #: Types by the format strings of Arrow's C data interface.
 _INTEGERS = frozenset("cCsSiIlL")
 _TEXTS, _BYTES = frozenset({"u", "U", "vu"}), frozenset({"z", "Z", "vz"})
+#: Types whose values have one order, the same in every engine: not so numbers with NaN and a negative zero.
+_SETTLED = _INTEGERS | _TEXTS | {"b", "tdD", "tsm:", "tsu:"}
 #: Rows of a batch for an engine that does something for each batch: more of few columns, less of large rows.
-_LEAST_ROWS, _MOST_ROWS, _VALUES = 1 << 16, 1 << 18, 1 << 19
+LEAST_ROWS, _MOST_ROWS, _VALUES = 1 << 16, 1 << 18, 1 << 19
 #: Decimals of so many digits are different ones as doubles, too.
 _DIGITS_OF_DOUBLE = 15
 
@@ -87,7 +90,7 @@ def batch_rows(scan: Any, schema: Any) -> int:
     asked: int | None = scan.request.get("batch_size")
     named = scan.request.get("columns")
     columns = len(formats_of(schema) if named is None else named)
-    return asked or max(_LEAST_ROWS, min(_MOST_ROWS, _VALUES // max(columns, 1)))
+    return asked or max(LEAST_ROWS, min(_MOST_ROWS, _VALUES // max(columns, 1)))
 
 
 def of_same_kinds(condition: Tree | None, schema: Any) -> Tree | None:
@@ -110,6 +113,35 @@ def of_same_kinds(condition: Tree | None, schema: Any) -> Tree | None:
         return all(_is_of(kind, value) for value in values)
 
     return _known(condition, is_alike, negated=False)
+
+
+def settled(scan: Any, condition: Tree | None, schema: Any) -> Any:
+    """The scan with a condition that it decides as every engine would; None where an engine has to look at the rows.
+
+    Its plan may say that the core knows no such comparison, ``InvalidArgument``.
+
+    Args:
+        scan: The scan.
+        condition: The condition, all of it, true where it is to the engine; None: a part is not known.
+        schema: What has the columns, as Arrow.
+    """
+    request = scan.request
+    is_taken = "filter" in request and request.get("limit") is None
+    if condition is None or not is_taken or of_same_kinds(condition, schema) != condition:
+        return None
+    formats = formats_of(schema)
+    if any(formats.get(column) not in _SETTLED for column in _columns(condition)):
+        return None
+    filtered = copy.copy(scan)
+    vars(filtered)["_request"] = _with(request, flat(condition))
+    return filtered
+
+
+def _columns(condition: Tree) -> set[str]:
+    """The columns that a condition names."""
+    if condition["op"] in {"and", "or", "not"}:
+        return set().union(*(_columns(part) for part in condition["args"]))
+    return {condition["column"]} if "column" in condition else set()
 
 
 def _is_of(kind: str, value: Any) -> bool:  # noqa: C901, PLR0911  # one case for each type

@@ -44,8 +44,11 @@ class Unknown(Exception):  # never leaves the module
 _LEFT_OUT = (Unknown, LookupError, ValueError, ArithmeticError, struct.error)
 
 
-def condition_of(expression: Any, schema: Any) -> Tree | None:
-    """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them."""
+def condition_of(expression: Any, schema: Any, *, exact: bool = False) -> Tree | None:
+    """What rows that satisfy a pyarrow expression satisfy, or None where nothing is known of them.
+
+    ``exact``: what they satisfy and no others do, or None.
+    """
     from siltstone._pyarrow import pa
 
     text = str(expression)
@@ -57,7 +60,7 @@ def condition_of(expression: Any, schema: Any) -> Tree | None:
         (referred,) = plan[3]
         floats = {field.name for field in schema if pa.types.is_floating(field.type)}
         reader = _Reader(functions, schema.names, floats)
-        return reader.condition(_message(_message(referred)[1][0]), exact=False)
+        return reader.condition(_message(_message(referred)[1][0]), exact=exact)
     except (pa.ArrowException, *_LEFT_OUT):
         return None
 

@@ -217,9 +217,9 @@ class Scan(Hinted):
             from siltstone._lazy import lazy_frame
 
             return lazy_frame(self)
-        import polars as pl
+        from siltstone._lazy import whole_frame
 
-        return pl.DataFrame(self.to_arrow() if has_pyarrow() else self)
+        return whole_frame(self)
 
     def to_dataset(self) -> pa.dataset.Dataset:
         """The scan as a dataset of pyarrow: who reads datasets (DuckDB, DataFusion) pushes columns and conditions down.
