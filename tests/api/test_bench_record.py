@@ -101,3 +101,36 @@ def test_the_table_has_every_line(table, tmp_path):
     assert [row for row in text if "MISSED by 38 %" in row and "Java" in row]
     assert [row for row in text if "not measured: for a reason" in row]
     assert json.loads(json.dumps(show.document(measured, {}, [])))["lines"]["read"]["met"] == "bar"
+
+
+def test_a_line_is_worse_when_a_second_measurement_says_so_too(table, monkeypatch):
+    """A virtual machine has slow minutes, in which every line was worse by half."""
+    _, lines, recorded, _ = table
+    monkeypatch.syspath_prepend(str(BENCHES / "suite"))
+    monkeypatch.syspath_prepend(str(BENCHES / "table"))
+    import run
+
+    try:
+        measured = []
+
+        def measure(part, args, found):
+            measured.append(part)
+            found.lines += {"peers": [lines.line("read", [1.5])], "metadata": [lines.line("count_s", [0.4])]}[part]
+
+        monkeypatch.setattr(run, "measure", measure)
+        record = {
+            "machine": MACHINE,
+            "sizes": SIZES,
+            "lines": dict.fromkeys(("read", "count_s", "key"), {"value": 0.4, "best": None}),
+        }
+        first = [lines.line("read", [1.5]), lines.line("count_s", [0.6]), lines.line("key", [0.4])]
+        found = run.Found(lines=first, part_of={"read": "peers", "count_s": "metadata", "key": "peers"})
+        worse = run.worse_twice(None, found, lambda some: recorded.fallen(some, record, MACHINE, SIZES))
+        assert [each.name for each in worse] == ["read"]
+        assert sorted(measured) == ["metadata", "peers"]
+        assert not run.worse_twice(
+            None, run.Found(lines=first[2:]), lambda some: recorded.fallen(some, record, MACHINE, SIZES)
+        )
+    finally:
+        for name in ("run", "machine"):
+            sys.modules.pop(name, None)
