@@ -255,6 +255,20 @@ def test_ctrl_c_says_what_it_means_and_has_a_code_of_its_own(run, lake, monkeypa
     assert "stopped: commits that were done before stay, and nothing else was changed" in err
 
 
+def test_ctrl_c_says_what_a_call_has_left(run, lake, monkeypatch):
+    def stopped(*_, **__):
+        interrupt = KeyboardInterrupt()
+        interrupt.add_note("'days' was deleted; some of its files are left (path: /x)")
+        raise interrupt
+
+    monkeypatch.setattr(st.Table, "compact", stopped)
+    monkeypatch.setattr("siltstone.maintenance.Maintenance.compact", stopped)
+    code, _, err = run("compact", "shop.days", "--full")
+    assert code == 130
+    assert "stopped: 'days' was deleted; some of its files are left (path: /x)" in err
+    assert "nothing else" not in err
+
+
 def test_commands_of_other_programs_are_told(run):
     for name, here in (
         ("snapshots", "history TABLE"),

@@ -38,8 +38,10 @@ def of(error: errors.SiltstoneError) -> int:
 def of_abort(abort: BaseException) -> tuple[int, str]:
     """The exit code of a command that was given up, and what to say: by Ctrl-C, or at a question."""
     reasons = (abort.__cause__, abort.__context__)
-    if any(isinstance(reason, KeyboardInterrupt) for reason in reasons):
-        return STOPPED, "stopped: commits that were done before stay, and nothing else was changed"
+    stopped = next((reason for reason in reasons if isinstance(reason, KeyboardInterrupt)), None)
+    if stopped is not None:
+        left = "; ".join(getattr(stopped, "__notes__", []))
+        return STOPPED, f"stopped: {left or 'commits that were done before stay, and nothing else was changed'}"
     if any(isinstance(reason, EOFError) for reason in reasons):
         return FAILURE, "nobody answered, and nothing was changed: give --yes where nobody can"
     return FAILURE, "nothing was changed"

@@ -60,7 +60,10 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
         let worked = catch_unwind(AssertUnwindSafe(|| cancel::interruptible(wants_to_stop, work)));
         let result = worked.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).into()));
         match raised.take() {
-            Some(raised) => Err(CoreError::Raised(raised)),
+            Some(raised) => {
+                note_what_is_left(&raised, &result);
+                Err(CoreError::Raised(raised))
+            }
             None => result,
         }
     });
@@ -68,6 +71,18 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
     match (PyErr::take(py), result) {
         (Some(raised), Ok(_) | Err(CoreError::Core(_))) => Err(CoreError::Raised(raised)),
         (_, result) => result,
+    }
+}
+
+/// What a call that was stopped has left, where its own error has more to say than that, as a note of what was raised.
+fn note_what_is_left<T>(raised: &PyErr, result: &Result<T>) {
+    if let Err(CoreError::Core(left)) = result
+        && left.kind() == ErrorKind::Cancelled
+        && let Some(hint) = left.hint_text()
+    {
+        let text = format!("{left}\nhint: {hint}");
+        // without it the exception is what it was
+        let _ = Python::attach(|py| raised.value(py).call_method1("add_note", (text,)).map(drop));
     }
 }
 
