@@ -25,6 +25,7 @@ mod identifier;
 mod idle;
 mod index_files;
 pub mod invariants;
+mod level_0;
 mod lookup_conflict;
 mod merge;
 mod model;

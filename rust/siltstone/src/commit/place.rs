@@ -20,7 +20,8 @@
 //! mark rows as deleted ask whether deletion vectors are still switched on, too: without them the rows would be there again.
 //!
 //! An alter of what levels mean counts once it has seen no file in level 0. A commit to level 0 looks, after publishing, for such a schema
-//! behind the one that its snapshot names: it gives way to one that counts, and comes again ([`keeps_level_0`]).
+//! behind the one that its snapshot names: it gives way to one that counts, and comes again ([`keeps_level_0`]). Readers may have seen it
+//! then: so a commit that finds such an alter at work before it publishes waits for its end ([`newest_beside_alters`]).
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -41,8 +42,8 @@ use crate::{
     manifest::{DataFileMeta, EntryKind, ManifestStore},
     scan::{EntryFilter, live_entries},
     schema::{
-        SchemaManager, TableSchema, VECTORS, fixed_option_changed, levels_option_changed, rows_option_changed,
-        switches_vectors_off,
+        SchemaManager, TableSchema, VECTORS, fixed_option_changed, level_0_counts, levels_option_changed,
+        rows_option_changed, switches_vectors_off,
     },
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock, is_main},
 };
@@ -74,6 +75,24 @@ pub(super) fn newest_in_place(ctx: &TableContext) -> Result<Option<i64>> {
         return Ok(newest);
     }
     check_place_of(ctx, Fixed::Unknown).map(|()| None)
+}
+
+/// The number of the newest schema for a commit to level 0, after the alter has ended that is about to make it count. One that does not end
+/// keeps nobody from writing.
+pub(super) fn newest_beside_alters(ctx: &TableContext) -> Result<Option<i64>> {
+    let schemas = schemas(ctx);
+    let Some(newest) = schemas.newest()? else { return Ok(None) };
+    if !newest.is_pending() || ctx.fs.is_served() {
+        return Ok(Some(newest.id));
+    }
+    if schemas.late_option(&newest)?.is_some() {
+        match upkeep_lock(ctx) {
+            Ok(lock) => drop(schemas.newest_in_time(&lock)?),
+            Err(e) if e.kind() == ErrorKind::UpkeepRunning => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(schemas.latest()?.map(|newest| newest.id))
 }
 
 /// Why what is read under the name of `ctx` is another table's or branch's, or none's; `None`: it is the one that was opened.
@@ -322,7 +341,9 @@ fn keeps_level_0(ctx: &TableContext, attempt: &Attempt, held: Option<&UpkeepLock
         None => schemas.newest()?,
     };
     let Some(newest) = newest.filter(|newest| newest.id > own) else { return Ok(true) };
-    Ok(rows_option_changed(&*schemas.get(own)?, &newest)?.is_none())
+    // what does not count was not looked for
+    let counts = |option| level_0_counts(option, &newest, own);
+    Ok(!rows_option_changed(&*schemas.get(own)?, &newest)?.map_or(Ok(false), counts)?)
 }
 
 /// Whether a snapshot with the first rows has the number of buckets that the newest schema says: a rescale that has seen no rows has nothing

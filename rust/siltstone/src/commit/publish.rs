@@ -27,6 +27,7 @@ use super::{
     buckets::BaseManifests,
     fsync::sync_added,
     identifier::Identifier,
+    level_0::name_newest_schema,
     place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, CommitPlan, Planner},
     request::Request,
@@ -222,7 +223,9 @@ impl TableCommit {
             return Ok(step);
         }
         // none of the own attempts is in the line: what others have committed is all there is
-        self.check_not_repeated(request, store, tries, &removals)?;
+        if !self.is_not_repeated(request, store, tries, &removals, latest)? {
+            return Ok(CommitStep::Lost);
+        }
         if let Some(read) = request.read {
             self.check_undisturbed(read, request, store, latest, &removals)?;
         }
@@ -239,7 +242,14 @@ impl TableCommit {
             return Ok(CommitStep::Nothing);
         }
         let now = self.clock.now_millis();
-        let newest_schema = self.schema_begun(latest);
+        let adds_to_level_0 = ctx.schema.has_primary_key() && plan.changes.adds_to_level_0();
+        let newest_schema = match self.schema_begun(latest) {
+            None if adds_to_level_0 => place::newest_beside_alters(ctx)?,
+            begun => begun,
+        };
+        if let Some(newest) = newest_schema.filter(|_| adds_to_level_0) {
+            name_newest_schema(ctx, &*ctx.schemas.get(newest)?, &mut plan.changes)?;
+        }
         let removals = &removals;
         let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals, next_row_id, newest_schema };
         let mut written = Written::from(plan.rewritten.clone());
@@ -251,7 +261,7 @@ impl TableCommit {
                 // a rescale that finds no rows publishes no version
                 let is_empty = latest.is_none_or(|latest| latest.total_record_count == Some(0));
                 let number = is_empty && ctx.options.bucket > 0;
-                let level_0 = ctx.schema.has_primary_key() && !ctx.fs.is_served() && plan.changes.adds_to_level_0();
+                let level_0 = adds_to_level_0 && !ctx.fs.is_served();
                 let (base, known) = (tries.base.clone(), removals.count);
                 let attempt = Attempt { snapshot, base, fixed, known, number, level_0 };
                 let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;

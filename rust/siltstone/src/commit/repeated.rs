@@ -126,22 +126,32 @@ fn check_not_elsewhere(
     })
 }
 
+/// What a search for files came to.
+enum Searched {
+    /// A version has them; the error that says so.
+    Committed(Box<Snapshot>, Error),
+    /// None has; the newest one that was looked at.
+    UpTo(Option<RemovedSnapshot>),
+}
+
 impl TableCommit {
-    /// An error when one of the files that a request adds has been committed before, or is gone.
+    /// An error when one of the files that a request adds has been committed before, or is gone; `false`: what had added it was taken back
+    /// by its writer, and the look begins again.
     ///
     /// # Errors
     /// `CommitConflict`.
-    pub(super) fn check_not_repeated(
+    pub(super) fn is_not_repeated(
         &self,
         request: &Request<'_>,
         store: &ManifestStore,
         tries: &mut Tries,
         removals: &Removals,
-    ) -> Result<()> {
+        latest: Option<&Snapshot>,
+    ) -> Result<bool> {
         let (Some(since), Source::Files(changes) | Source::Overwrite { new: changes, .. }) =
             (request.since, request.source)
         else {
-            return Ok(());
+            return Ok(true);
         };
         let id = since.id(&self.snapshots)?;
         // what a compaction takes out must be there, so it cannot be committed twice
@@ -153,7 +163,14 @@ impl TableCommit {
             Some(searched) => still_there(&self.snapshots, searched)?.max(id),
             None => id,
         };
-        let newest = if brought.is_empty() { None } else { self.search(&brought, store, from, tries)? };
+        let newest = match self.search(&brought, store, from, tries)? {
+            Searched::Committed(found, error) => {
+                // the files are its own
+                let stays = self.theirs_stays(&found, removals, latest).map_err(Error::files_stay)?;
+                return if stays { Err(error) } else { Ok(false) };
+            }
+            Searched::UpTo(newest) => newest,
+        };
         let added = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
         let mut files = added.chain(&changes.changelog);
         // the files of a compaction go with the commit of the same messages that gives it up, which leaves no record
@@ -162,7 +179,7 @@ impl TableCommit {
         }
         tries.searched = newest.or(tries.searched.take());
         tries.searched_with = Some(removals.count);
-        Ok(())
+        Ok(true)
     }
 
     /// Where the snapshots since the messages were handed out are not all there: what is kept of them; again when more have
@@ -180,14 +197,11 @@ impl TableCommit {
         Ok(())
     }
 
-    /// Looks for a snapshot that has added one of these files; the newest one that was looked at.
-    fn search(
-        &self,
-        added: &[ManifestEntry],
-        store: &ManifestStore,
-        after: i64,
-        tries: &Tries,
-    ) -> Result<Option<RemovedSnapshot>> {
+    /// Looks for a snapshot that has added one of these files.
+    fn search(&self, added: &[ManifestEntry], store: &ManifestStore, after: i64, tries: &Tries) -> Result<Searched> {
+        if added.is_empty() {
+            return Ok(Searched::UpTo(None));
+        }
         let names: HashSet<&str> = added.iter().map(|entry| entry.file.file_name.as_str()).collect();
         let partitions: HashSet<&[u8]> = added.iter().map(|entry| entry.partition.as_slice()).collect();
         let since_then: Vec<i64> =
@@ -197,8 +211,11 @@ impl TableCommit {
         let known = |snapshot: &Snapshot| {
             let Some(name) = known_to(&self.snapshots, snapshot, store, &names, &partitions)? else { return Ok(None) };
             Ok(match stands(&self.snapshots, removals, snapshot)? {
-                Standing::Committed => Some(repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
-                Standing::Unknown => Some(perhaps_repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
+                Standing::Committed => {
+                    let error = repeated(&self.ctx, &name).with("snapshot", snapshot.id);
+                    Some(Searched::Committed(Box::new(snapshot.clone()), error))
+                }
+                Standing::Unknown => return Err(perhaps_repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
                 Standing::TooLate | Standing::RolledBack => None,
             })
         };
@@ -209,12 +226,12 @@ impl TableCommit {
             let versions = || snapshots.iter().rev().find(|snapshot| removals.admits(snapshot));
             newest = newest.or_else(|| versions().map(RemovedSnapshot::from));
             let known = cancel::carried(&known);
-            let found: Vec<Option<Error>> = in_pool(|| snapshots.par_iter().map(known).collect::<Result<_>>())?;
-            if let Some(repeated) = found.into_iter().flatten().next() {
-                return Err(repeated);
+            let found: Vec<Option<Searched>> = in_pool(|| snapshots.par_iter().map(known).collect::<Result<_>>())?;
+            if let Some(committed) = found.into_iter().flatten().next() {
+                return Ok(committed);
             }
         }
-        Ok(newest)
+        Ok(Searched::UpTo(newest))
     }
 
     fn check_exists(&self, entry: &ManifestEntry) -> Result<()> {

@@ -162,9 +162,13 @@ impl SchemaManager {
     }
 
     /// What `check` says of all changes since the newest version: one that came about under the new schema in between has none before it.
+    /// Of those before `new` the options were decided about: a version that came about beside one of them has stayed.
     fn checked_by_now(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<Result<()>> {
         let changes = self.changes_since_newest(old, new).map_err(|e| self.half_done(new, e))?;
-        Ok(changes.iter().try_for_each(|(old, new)| check(old, new)))
+        let Some(((old, new), earlier)) = changes.split_last() else { return Ok(Ok(())) };
+        let decided =
+            |(old, new): &Change| check(&TableSchema { options: new.options.clone(), ..TableSchema::clone(old) }, new);
+        Ok(earlier.iter().try_for_each(decided).and_then(|()| check(old, new)))
     }
 
     /// Takes `new` back where `refused` says why, with the lock, once no schema is made of it any more: what is made of a schema

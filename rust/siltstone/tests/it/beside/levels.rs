@@ -6,7 +6,7 @@ use std::{
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
-        mpsc::{SyncSender, sync_channel},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
 };
@@ -172,7 +172,12 @@ fn an_upsert_that_an_alter_has_not_seen_comes_after_it() {
         assert_eq!(rows(&fs).first(), Some(&(1, if altered.is_ok() { 2 } else { 7 })), "call {call}");
         if altered.is_ok() {
             let newest = SnapshotManager::new(Arc::clone(&fs), ROOT).latest().unwrap().unwrap();
-            assert_eq!(newest.schema_id, open(&fs, ROOT).schema.id, "call {call}");
+            let schema = open(&fs, ROOT).schema.id;
+            assert_eq!(newest.schema_id, schema, "call {call}");
+            let live =
+                siltstone::scan::live_entries(&open(&fs, ROOT), &newest, &siltstone::scan::EntryFilter::default());
+            let mut above = live.unwrap().into_iter().filter(|entry| entry.file.level == 0);
+            assert!(above.all(|entry| entry.file.schema_id == schema), "call {call}");
             after += 1;
         }
         compacted(&fs, true);
@@ -278,4 +283,158 @@ fn an_alter_of_vectors_that_is_killed_beside_a_compaction_shows_no_key_twice() {
     }
     assert!(ends > 50, "{ends}");
     assert!(stayed < ends, "{stayed} of {ends}");
+}
+
+/// An alter that is held up before it says that its schema counts, until somebody lets it go on.
+#[derive(Debug)]
+struct Held {
+    there: SyncSender<()>,
+    goes_on: Mutex<Option<Receiver<()>>>,
+}
+
+impl BeforeCall for Held {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        if what == "overwrite" && path.contains("/schema/") {
+            let goes_on = self.goes_on.lock().unwrap().take();
+            let _ = self.there.try_send(());
+            let _ = goes_on.map(|goes_on| goes_on.recv());
+        }
+        Ok(())
+    }
+}
+
+type Ended = JoinHandle<Result<()>>;
+
+/// A writer, whose storage starts an alter before one call, which is held up; when the writer waits for the lock that the alter has, the same job
+/// is started again, and when that waits, too, or has ended, the alter goes on. So many calls later the writer is killed.
+struct Restarted {
+    calls: AtomicU64,
+    at: u64,
+    waited: AtomicU64,
+    death: u64,
+    io: FaultFileIo,
+    again: Arc<dyn Fn(FileIoRef) -> Result<()> + Send + Sync>,
+    alter: Mutex<Option<(Ended, SyncSender<()>)>>,
+    second: Mutex<Option<Ended>>,
+}
+
+impl std::fmt::Debug for Restarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an alter before call {}, killed {} calls after it was waited for", self.at, self.death)
+    }
+}
+
+impl Restarted {
+    fn start_alter(&self) {
+        let (there, parked) = sync_channel(1);
+        let (go_on, goes_on) = sync_channel(1);
+        let fs: FileIoRef = Arc::new(self.io.behind(Arc::new(Held { there, goes_on: Mutex::new(Some(goes_on)) })));
+        *self.alter.lock().unwrap() = Some((thread::spawn(move || switch_on(&fs)), go_on));
+        let _ = parked.recv();
+    }
+
+    fn start_again(&self) {
+        let (sender, waits) = sync_channel(1);
+        let fs: FileIoRef = Arc::new(self.io.behind(Arc::new(Waits(sender))));
+        let again = Arc::clone(&self.again);
+        *self.second.lock().unwrap() = Some(thread::spawn(move || again(fs)));
+        let _ = waits.recv();
+        self.let_go_on();
+    }
+
+    fn let_go_on(&self) {
+        if let Some((_, go_on)) = &*self.alter.lock().unwrap() {
+            let _ = go_on.try_send(());
+        }
+    }
+}
+
+impl BeforeCall for Restarted {
+    fn before(&self, what: &str, _path: &str) -> Result<()> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == self.at {
+            self.start_alter();
+        }
+        if what == "try_lock" && self.alter.lock().unwrap().is_some() && self.second.lock().unwrap().is_none() {
+            self.start_again();
+        }
+        let is_later = self.second.lock().unwrap().is_some();
+        if is_later && what != "unlock" && self.waited.fetch_add(1, Ordering::SeqCst) > self.death {
+            return Err(siltstone::Error::new(ErrorKind::Storage, "killed"));
+        }
+        Ok(())
+    }
+}
+
+/// An identifier was told to be committed before, by a version that its writer has taken back since, and the writer was killed before it came
+/// again: the rows were nowhere. So were those of messages.
+#[test]
+fn what_a_job_is_told_of_stays_whatever_becomes_of_an_upsert_that_an_alter_has_not_seen() {
+    let waits = [
+        ("siltstone.upkeep-lock-timeout", "60 s"),
+        ("commit.min-retry-wait", "1 ms"),
+        ("commit.max-retry-wait", "1 ms"),
+    ];
+    let opened = move |fs: FileIoRef| {
+        let options = waits.map(|(option, value)| (option.to_owned(), value.to_owned()));
+        Table::open_with(fs, ROOT, "main", None, BTreeMap::from(options))
+    };
+    for by_messages in [false, true] {
+        let base = begun();
+        let fs: FileIoRef = Arc::new(base.clone());
+        let messages = by_messages.then(|| prepared(&fs, &[(1, 7)]));
+        let commit = move |fs: FileIoRef| {
+            if let Some(messages) = messages.clone() {
+                let committable = Committable { messages, ..Committable::default() };
+                return opened(fs)?.commit_messages(None, committable, None).map(drop);
+            }
+            let mut writer = opened(fs)?.writer(Some("job"), WriteOptions::default())?;
+            writer.write(&batch(&[(1, 7)]), None)?;
+            writer.commit(Committable { identifier: Some(7), ..Committable::default() }).map(drop)
+        };
+        let (mut told, mut deaths) = (0, 0);
+        for at in (0..).step_by(2) {
+            let mut reached = false;
+            for death in (0..80).step_by(8) {
+                let io = base.fork();
+                let fs: FileIoRef = Arc::new(io.clone());
+                let gate = Arc::new(Restarted {
+                    calls: AtomicU64::new(0),
+                    at,
+                    waited: AtomicU64::new(0),
+                    death,
+                    io: io.clone(),
+                    again: Arc::new(commit.clone()),
+                    alter: Mutex::new(None),
+                    second: Mutex::new(None),
+                });
+                let first = commit(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)));
+                gate.let_go_on();
+                if let Some((alter, _)) = gate.alter.lock().unwrap().take() {
+                    reached = true;
+                    drop(alter.join().unwrap());
+                }
+                let Some(second) = gate.second.lock().unwrap().take() else { break };
+                let second = second.join().unwrap();
+                deaths += usize::from(first.is_err());
+                told += usize::from(second.is_ok());
+                compacted(&fs, true);
+                let is_there = rows(&fs).first() == Some(&(1, 7));
+                assert!(is_there || (first.is_err() && second.is_err()), "{gate:?}: {first:?}, {second:?}");
+                if first.is_err() && second.is_err() {
+                    continue;
+                }
+                let end = commit(Arc::clone(&fs));
+                assert!(end.is_ok() || by_messages, "{gate:?}: {end:?}");
+                let newest = SnapshotManager::new(Arc::clone(&fs), ROOT);
+                let named = newest.existing(newest.ids().unwrap()).unwrap();
+                let named = named.iter().filter(|version| by_messages || version.commit_identifier == 7);
+                let adds = named.filter(|version| version.commit_kind == siltstone::snapshot::CommitKind::Append);
+                assert!(by_messages || adds.count() == 1, "{gate:?}: committed twice");
+            }
+            if !reached {
+                break;
+            }
+        }
+        assert!(told > 20 && deaths > 20, "{told} told, {deaths} killed");
+    }
 }

@@ -283,6 +283,8 @@ impl Ended {
             }
             // the changes that it reads are told elsewhere from an alter on
             ErrorKind::SchemaMismatch => verb == Verb::Changes,
+            // an alter is at work beside the version that has committed the same
+            UpkeepRunning if error.to_string().contains("may yet take it back") => true,
             // main's schemas are partly the branch's, for the moment
             UpkeepRunning if error.to_string().contains("main goes forward to branch") => true,
             // a commit under options that have changed meanwhile, which others rely on
