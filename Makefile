@@ -38,6 +38,7 @@ help:
 	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes, and what it compiles)"
 	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
 	@echo "make fuzz    broken bytes for every decoder (hours)"
+	@echo "make bridges the tests with Ray and Daft, in an environment of their own"
 	@echo "make servers fetch Azurite, with npm: its tests run with the others then"
 	@echo "make check   format, lint and types"
 	@echo "make bench   the table of what must be reached, beside polars, DuckDB, pyarrow and Java Paimon (20 minutes after the release build)"
@@ -98,7 +99,7 @@ quick-python: $(VENV)/.tools
 TABLES := $(CURDIR)/target/interleavings
 KEEPING = rm -rf $(TABLES) && mkdir -p $(TABLES) || exit 1; export SILTSTONE_INTERLEAVING_TABLES=$(TABLES);
 
-test: test-rust test-python installed bridges
+test: test-rust test-python installed
 
 test-rust:
 	$(KEEPING) $(CARGO_TEST)

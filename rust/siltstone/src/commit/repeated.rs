@@ -130,6 +130,8 @@ fn check_not_elsewhere(
 enum Searched {
     /// A version has them; the error that says so.
     Committed(Box<Snapshot>, Error),
+    /// What has them may have been a version; the error that says so.
+    Untold(Error),
     /// None has; the newest one that was looked at.
     UpTo(Option<RemovedSnapshot>),
 }
@@ -169,6 +171,7 @@ impl TableCommit {
                 let stays = self.theirs_stays(&found, removals, latest).map_err(Error::files_stay)?;
                 return if stays { Err(error) } else { Ok(false) };
             }
+            Searched::Untold(error) => return Err(error),
             Searched::UpTo(newest) => newest,
         };
         let added = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
@@ -215,7 +218,9 @@ impl TableCommit {
                     let error = repeated(&self.ctx, &name).with("snapshot", snapshot.id);
                     Some(Searched::Committed(Box::new(snapshot.clone()), error))
                 }
-                Standing::Unknown => return Err(perhaps_repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
+                Standing::Unknown => {
+                    Some(Searched::Untold(perhaps_repeated(&self.ctx, &name).with("snapshot", snapshot.id)))
+                }
                 Standing::TooLate | Standing::RolledBack => None,
             })
         };
@@ -227,8 +232,8 @@ impl TableCommit {
             newest = newest.or_else(|| versions().map(RemovedSnapshot::from));
             let known = cancel::carried(&known);
             let found: Vec<Option<Searched>> = in_pool(|| snapshots.par_iter().map(known).collect::<Result<_>>())?;
-            if let Some(committed) = found.into_iter().flatten().next() {
-                return Ok(committed);
+            if let Some(first) = found.into_iter().flatten().next() {
+                return Ok(first);
             }
         }
         Ok(Searched::UpTo(newest))
