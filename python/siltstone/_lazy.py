@@ -1,4 +1,4 @@
-"""A scan as a lazy frame of polars, which pushes columns, conditions and limits into it."""
+"""A scan as a frame of polars, or as a lazy one, which pushes columns, conditions and limits into it."""
 
 from __future__ import annotations
 
